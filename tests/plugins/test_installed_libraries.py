@@ -195,6 +195,26 @@ def test_a_removed_library_is_left_out_with_the_reason(site: FakeSite) -> None:
     assert "No such file" in found.reason
 
 
+@pytest.mark.slow
+def test_a_library_that_a_wheel_has_by_several_names_is_opened_once(site: FakeSite) -> None:
+    library = plant(site, "toys")
+    (library.parent / "more").mkdir()
+    copies = [library.with_name("libtoys.so.1"), library.with_name("libtoys.so.1.8")]
+    others = [library.with_name("libtoys_b.so"), library.parent / "more" / "libtoys.so"]
+    for file in (*copies, *others):
+        file.write_bytes(library.read_bytes())
+    # As long as the first, and another file.
+    others[0].write_bytes(library.read_bytes()[:-1] + b"\xff")
+    record = site.path / "toys-1.0.dist-info" / "RECORD"
+    lines = [f"{path.relative_to(site.path).as_posix()},,\n" for path in (*copies, *others)]
+    record.write_text("".join([*reversed(lines), record.read_text()]))
+    registry = BackendRegistry.discover()
+    assert {c.path for c in libraries(registry)} == {str(path) for path in (library, *others)}
+    library.unlink()  # then one of the copies counts
+    paths = {c.path for c in libraries(BackendRegistry.discover())}
+    assert paths == {str(path) for path in (copies[0], *others)}
+
+
 @pytest.mark.parametrize("is_settled", [False, True])
 def test_a_library_that_comes_back_is_found(
     site: FakeSite, monkeypatch: pytest.MonkeyPatch, is_settled: bool

@@ -63,7 +63,7 @@ _SETTLED_NS = 2_000_000_000
 
 # Environments come and go, and no other file says which of them are gone.
 _MOST_FILES = 32
-_VERSION = "armpy installed 5"
+_VERSION = "armpy installed 6"
 _INFOS = (".dist-info", "egg-info")
 
 _LIBRARIES_FILE = "libraries"

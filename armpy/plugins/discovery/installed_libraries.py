@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import logging
 import os
@@ -21,6 +22,9 @@ _LIBRARY = re.compile(r"^\"?([^,\n]*\.(?:so(?:\.[\d.]+)?|dylib|dll))\"?,", re.MU
 
 _EXTENSIONS = tuple(suffix for suffix in EXTENSION_SUFFIXES if suffix.count(".") > 1)
 """What names of Python's extension modules end in, which the interpreter loads."""
+
+_VERSION = 2
+"""Of what is kept; entries of another one are looked up anew."""
 
 _log = logging.getLogger("armpy.plugins")
 
@@ -43,6 +47,12 @@ def find_libraries(
     -------
     tuple of InstalledLibrary
         Sorted by distribution and path, with the unreadable and the missing ones.
+
+    Notes
+    -----
+    Wheels cannot hold links, so that some have a library once by each of its names: ``x.so``,
+    ``x.so.1``, ``x.so.1.8``. Of equal files in one folder the first name counts. Files of other
+    folders count for themselves: there may lie what they need, and where the first lies not.
     """
     known = _read(kept)
     found: dict[str, list[InstalledLibrary]] = {}
@@ -55,7 +65,9 @@ def find_libraries(
             continue
         # One that was removed may come back, and RECORD stays the same.
         missing = [path for path in paths if _is_missing(path)]
-        key = sha256(repr((paths, missing, record, sorted(functions))).encode()).hexdigest()
+        key = sha256(
+            repr((_VERSION, paths, missing, record, sorted(functions))).encode()
+        ).hexdigest()
         if key not in found:
             rows = known.get(key)
             if rows is None:
@@ -97,7 +109,8 @@ def _look_through(
 ) -> Iterator[InstalledLibrary]:
     """Look into each library of a distribution."""
     name, version = distribution.name, distribution.version
-    for listed in paths:
+    chosen: list[str] = []
+    for listed in sorted(paths):
         if listed in missing:
             yield InstalledLibrary("", listed, name, version)
             continue
@@ -108,7 +121,16 @@ def _look_through(
             reason = f"it cannot be read: {error.strerror}"
             yield InstalledLibrary("", path, name, version, reason)
             continue
-        yield from (InstalledLibrary(function, path, name, version) for function in exported[:1])
+        if exported and not any(_is_copy(path, other) for other in chosen):
+            chosen.append(path)
+            yield InstalledLibrary(exported[0], path, name, version)
+
+
+def _is_copy(path: str, other: str) -> bool:
+    """Return whether a file has the contents of another one in its folder; both can be read."""
+    return os.path.dirname(path) == os.path.dirname(other) and filecmp.cmp(
+        path, other, shallow=False
+    )
 
 
 def _read(path: str) -> dict[str, list[InstalledLibrary]]:
