@@ -120,7 +120,7 @@ def test_the_nearest_known_name_is_meant_however_it_is_written() -> None:
 
 def test_arguments_are_written_as_python_has_them_and_as_commands_do() -> None:
     assert (argument("code", "never"), argument("backends")) == ("code='never'", "backends")
-    with arguments_written("armpy.cli.load_request:written_option"):
+    with arguments_written("armpy.cli.written_option:written_option"):
         assert (argument("code", "never"), argument("backends")) == ("--code never", "--backends")
         assert argument("trusted_keys") == "--trusted-key"
         assert argument("shapes", {"a b": (1, 2), "c": (3,)}) == "--shape 'a b=1,2' --shape c=3"

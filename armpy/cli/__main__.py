@@ -17,7 +17,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError, arguments_written
 # The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
 
-_OPTIONS = "armpy.cli.load_request:written_option"
+_OPTIONS = "armpy.cli.written_option:written_option"
 """How errors of the core write arguments here, and in processes that commands start."""
 
 LIBRARIES = ("click", "rich")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from shlex import quote
 from typing import Any
 
 from armpy.core.dataclass import dataclass
@@ -28,16 +27,3 @@ class CliLoadRequest:
     def with_options(self, **options: Any) -> CliLoadRequest:  # Any: as `LoadOptions` takes them
         """The same with other options of loading."""
         return replace(self, options=replace(self.options, **options))
-
-
-def written_option(name: str, value: object) -> str:
-    """Write an argument of a function as the option that commands have for it."""
-    flags = {key: info.flags[0] for key, info in COMMAND_OPTIONS.items()} | {
-        "num_runs": "--runs",
-        "shapes": "--shape",
-    }
-    flag = flags.get(name, f"--{name.replace('_', '-')}")
-    if isinstance(value, dict):
-        pairs = (f"{key}={','.join(map(str, sizes))}" for key, sizes in value.items())
-        return " ".join(f"{flag} {quote(pair)}" for pair in pairs)
-    return flag if value is None else f"{flag} {quote(str(value))}"

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import join
 from urllib.parse import unquote
+
+from armpy.core.units import shell_command
 
 _PACKAGE = Path(__file__).parents[1]
 _FILE_URL = "file://"
+_BEFORE_DRIVE = re.compile("^/(?=[A-Za-z]:)")
 
 
 def install_command(projects: Mapping[str, str], package: Path = _PACKAGE) -> str:
@@ -29,15 +32,16 @@ def install_command(projects: Mapping[str, str], package: Path = _PACKAGE) -> st
     """
     origin = _origin(package)
     if origin is None:
-        return f"pip install {join(projects)}"
+        return f"pip install {shell_command(projects)}"
     if origin.suffix == ".whl":
-        return f"pip install {join(['--find-links', str(origin.parent), *projects])}"
+        return f"pip install {shell_command(['--find-links', str(origin.parent), *projects])}"
     start = "." if origin == Path.cwd() else str(origin)
     places = [
-        os.path.join(start, folder).removesuffix("/.") + _extras(requirement)
+        os.path.join(start, os.path.normpath(folder)).removesuffix(f"{os.sep}.")
+        + _extras(requirement)
         for requirement, folder in projects.items()
     ]
-    return f"pip install {join(places)}"
+    return f"pip install {shell_command(places)}"
 
 
 def _origin(package: Path) -> Path | None:
@@ -47,7 +51,8 @@ def _origin(package: Path) -> Path | None:
         return site
     for record in site.glob("armpy-*.dist-info/direct_url.json"):
         url = str(json.loads(record.read_text("utf-8")).get("url", ""))
-        place = Path(unquote(url.removeprefix(_FILE_URL)))
+        # Of file:///C:/armpy, Windows' path has no slash in front.
+        place = Path(_BEFORE_DRIVE.sub("", unquote(url.removeprefix(_FILE_URL))))
         if url.startswith(_FILE_URL) and (_is_checkout(place) or place.is_file()):
             return place
     return None

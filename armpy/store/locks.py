@@ -88,9 +88,7 @@ def _acquired(path: Path, deadline_s: float) -> int | None:
     pause_s = _FIRST_PAUSE_S
     while True:
         try:
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            # Not for programs that are started: they would hold the lock as long as they run.
-            handle = os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
+            handle = _opened(path)
         except OSError as error:
             _log.info("%s cannot be locked: %s", path, error)
             return None
@@ -121,6 +119,16 @@ def _acquired(path: Path, deadline_s: float) -> int | None:
             return None
         time.sleep(max(0.0, min(pause_s, min(limit_s, deadline_s) - now_s)))
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _opened(path: Path) -> int:
+    """Open the file of a lock, which is made if it is missing; raises OSError for a link."""
+    no_link = getattr(os, "O_NOFOLLOW", 0)
+    if not no_link and os.path.islink(path):
+        raise OSError(errno.ELOOP, "it is a symbolic link", os.fspath(path))
+    # Not for programs that are started: they would hold the lock as long as they run.
+    flags = os.O_RDWR | os.O_CREAT | no_link | getattr(os, "O_CLOEXEC", 0)
+    return os.open(path, flags, 0o600)
 
 
 def _remove(path: Path, handle: int) -> None:

@@ -47,7 +47,9 @@ _CHECKOUT = "armpy"
 """The folder of the system in which the checkout is mounted: ``Z:/armpy`` on Windows."""
 
 _SITE_CUSTOMIZE = '''
-"""Answers where Wine has none."""
+"""Answers as Windows gives them, where Wine has others or none."""
+import errno
+import msvcrt
 import os
 import platform
 
@@ -59,6 +61,19 @@ def _no_query(*arguments, **options):
 platform._wmi_query = _no_query
 if os.cpu_count() is None:
     os.cpu_count = lambda: int(os.environ["NUMBER_OF_PROCESSORS"])
+
+_locking = msvcrt.locking
+
+
+def _locking_with_number(*arguments):
+    try:
+        _locking(*arguments)
+    except OSError as error:
+        # Wine's C library leaves the number at 0.
+        raise error if error.errno else PermissionError(errno.EACCES, "Permission denied") from None
+
+
+msvcrt.locking = _locking_with_number
 '''
 
 _DESCRIBE = """
@@ -168,6 +183,8 @@ def set_up(windows: Windows) -> None:
         _unpack_wheels(windows)
         add_complex_functions(windows.system, windows.python)
         (windows.python / "complete").touch()
+    customize = windows.python / "Lib/site-packages/sitecustomize.py"
+    customize.write_text(_SITE_CUSTOMIZE, "utf-8")
     _announce_packages(windows)
 
 
@@ -225,7 +242,6 @@ def _unpack_wheels(windows: Windows) -> None:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)
     shutil.rmtree(load)
-    (site / "sitecustomize.py").write_text(_SITE_CUSTOMIZE, "utf-8")
 
 
 def _requirements() -> list[str]:

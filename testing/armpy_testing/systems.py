@@ -7,7 +7,10 @@ A file of tests that imports such a system's modules calls ``pytest.importorskip
 from __future__ import annotations
 
 import os
+import socket
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +19,27 @@ from armpy.plugins.isolation.limits import CAN_ISOLATE
 
 _LACKS = "this system has no "
 
+
+def _makes_links() -> bool:
+    """Windows makes symbolic links for some users alone, and Wine makes none without saying so."""
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder, "link")
+        try:
+            link.symlink_to("target")
+        except (OSError, NotImplementedError):
+            return False
+        return link.is_symlink()
+
+
+NEEDS_DESCRIPTORS_SENT = pytest.mark.skipif(
+    not hasattr(socket, "send_fds"), reason=f"{_LACKS}way to send open files to a process"
+)
 NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason=f"{_LACKS}fork")
 NEEDS_ISOLATION = pytest.mark.skipif(not CAN_ISOLATE, reason=f"{_LACKS}isolation of backends")
+NEEDS_KEEPER = pytest.mark.skipif(
+    sys.platform == "win32", reason="this system ends a worker's processes without a keeper"
+)
+NEEDS_LINKS = pytest.mark.skipif(not _makes_links(), reason=f"{_LACKS}symbolic links for this user")
 NEEDS_NAMED_PIPES = pytest.mark.skipif(
     not hasattr(os, "mkfifo"), reason=f"{_LACKS}named pipes in folders"
 )
@@ -29,4 +51,10 @@ NEEDS_REPLACEABLE_FILES = pytest.mark.skipif(
 )
 NEEDS_ROOT = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
+)
+NEEDS_SHARED_MEMORY = pytest.mark.skipif(
+    not hasattr(os, "memfd_create"), reason=f"{_LACKS}anonymous shared memory"
+)
+NEEDS_TRACE_FILES = pytest.mark.skipif(
+    sys.platform == "win32", reason=f"{_LACKS}files for marks and names of a trace"
 )

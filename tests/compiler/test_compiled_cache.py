@@ -49,6 +49,7 @@ from armpy_testing.backends.scripted_backend import (
     sleeps,
 )
 from armpy_testing.models.networks import ADD, diamond, f32, floats, placement_of
+from armpy_testing.systems import NEEDS_OWNERS
 
 X, EXPECTED = floats(-1, 0, 2, 5), floats(1, 1, 9, 21)  # 4 relu(x) + 1
 
@@ -443,6 +444,7 @@ def test_by_default_files_are_in_armpys_cache_directory(
     assert len([*(tmp_path / "compiled").iterdir()]) == 2
 
 
+@NEEDS_OWNERS
 def test_the_folder_is_the_users_own(tmp_path: Path) -> None:
     load(npu(), tmp_path / "new")
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()}

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-import shlex
+import os
 from pathlib import Path
 
 import pytest
 
 from armpy.core.installation import install_command
+from armpy.core.units import shell_command
 
 PROJECTS = {"armpy-onnx": "extensions/onnx", "armpy[sign]": "."}
 
@@ -35,22 +36,20 @@ def test_a_checkout_that_runs_is_installed_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = checkout(tmp_path / "a checkout")
-    assert shlex.split(install_command(PROJECTS, root / "armpy")) == [
-        "pip",
-        "install",
-        f"{root}/extensions/onnx",
-        f"{root}[sign]",
-    ]
+    places = [str(root / "extensions" / "onnx"), f"{root}[sign]"]
+    assert install_command(PROJECTS, root / "armpy") == shell_command(["pip", "install", *places])
     monkeypatch.chdir(root)
-    assert install_command(PROJECTS, root / "armpy") == "pip install ./extensions/onnx '.[sign]'"
+    places = [os.path.join(".", "extensions", "onnx"), ".[sign]"]
+    assert install_command(PROJECTS, root / "armpy") == shell_command(["pip", "install", *places])
 
 
 def test_what_was_installed_from_a_checkout_goes_on_from_there(tmp_path: Path) -> None:
     root = checkout(tmp_path / "source")
     record = {"url": root.as_uri(), "dir_info": {}}
     package = installed(tmp_path / "site", record)
+    place = str(root / "extensions" / "onnx")
     assert install_command({"armpy-onnx": "extensions/onnx"}, package) == (
-        f"pip install {root}/extensions/onnx"
+        shell_command(["pip", "install", place])
     )
 
 
@@ -59,10 +58,8 @@ def test_beside_a_wheel_s_file_others_are_looked_for(tmp_path: Path) -> None:
     wheel.parent.mkdir()
     wheel.write_bytes(b"")
     package = installed(tmp_path / "site", {"url": wheel.as_uri(), "archive_info": {}})
-    assert shlex.split(install_command(PROJECTS, package)) == [
-        *("pip", "install", "--find-links", str(wheel.parent)),
-        *("armpy-onnx", "armpy[sign]"),
-    ]
+    words = ["pip", "install", "--find-links", str(wheel.parent), "armpy-onnx", "armpy[sign]"]
+    assert install_command(PROJECTS, package) == shell_command(words)
 
 
 @pytest.mark.parametrize(
@@ -75,4 +72,5 @@ def test_beside_a_wheel_s_file_others_are_looked_for(tmp_path: Path) -> None:
 )
 def test_otherwise_the_index_is_asked(record: object, tmp_path: Path) -> None:
     package = installed(tmp_path / "site", record)
-    assert install_command(PROJECTS, package) == "pip install armpy-onnx 'armpy[sign]'"
+    command = shell_command(["pip", "install", "armpy-onnx", "armpy[sign]"])
+    assert install_command(PROJECTS, package) == command

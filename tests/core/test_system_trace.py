@@ -23,6 +23,7 @@ from armpy.core.system_trace import has_marks, name_code, set_system_trace
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
 from armpy_testing.digits import MODEL as DIGITS
+from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_TRACE_FILES
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +71,7 @@ def sections(marker: Path) -> list[tuple[int, str]]:
     return begun
 
 
+@NEEDS_TRACE_FILES
 def test_a_section_is_two_lines_of_systrace(marker: Path) -> None:
     with trace_section("acme upload", "", "weights\nof two"), trace_section("inner"):
         pass
@@ -78,12 +80,14 @@ def test_a_section_is_two_lines_of_systrace(marker: Path) -> None:
     assert marks(marker) == [first, f"B|{os.getpid()}|inner", end, end]
 
 
+@NEEDS_TRACE_FILES
 def test_a_section_that_raises_is_ended(marker: Path) -> None:
     with pytest.raises(KeyError), trace_section("fails"):
         raise KeyError
     assert sections(marker) == [(0, "fails")]
 
 
+@NEEDS_TRACE_FILES
 @pytest.mark.parametrize("profiling", [False, True])
 def test_loading_preparing_and_executing_are_marked(marker: Path, profiling: bool) -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
@@ -104,6 +108,7 @@ def test_loading_preparing_and_executing_are_marked(marker: Path, profiling: boo
     assert names.count("armpy prepare workload CpuRef ElementwiseBinary 'twice'") == 1
 
 
+@NEEDS_TRACE_FILES
 def test_parsing_a_file_is_marked(marker: Path) -> None:
     armpy.load(DIGITS, backends=["CpuRef"])
     names = [name for depth, name in sections(marker) if depth == 0]
@@ -120,6 +125,7 @@ def test_nothing_is_written_when_it_is_off(marker: Path) -> None:
     assert marks(marker) == []
 
 
+@NEEDS_TRACE_FILES
 def test_a_forked_child_marks_with_its_own_number(
     marker: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,10 +145,12 @@ def test_a_missing_marker_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptu
     (record,) = caplog.records
     assert (record.levelno, record.name) == (logging.WARNING, "armpy.core.system_trace")
     text = record.getMessage()
-    assert text.startswith("ARMPY_SYSTEM_TRACE: no sections are marked: No such file")
+    lacks = "Windows has no such file" if sys.platform == "win32" else "No such file"
+    assert text.startswith(f"ARMPY_SYSTEM_TRACE: no sections are marked: {lacks}")
     assert str(tmp_path / "absent") in text
 
 
+@NEEDS_TRACE_FILES
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
 def test_a_marker_that_refuses_lines_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     set_system_trace("marks", ["/dev/full"])
@@ -153,6 +161,7 @@ def test_a_marker_that_refuses_lines_is_one_warning(caplog: pytest.LogCaptureFix
     assert not has_marks()
 
 
+@NEEDS_TRACE_FILES
 def test_a_trace_that_is_switched_off_is_no_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,6 +181,7 @@ def test_a_trace_that_is_switched_off_is_no_warning(
     assert (sections(marker), caplog.records) == ([(0, "seen")], [])
 
 
+@NEEDS_TRACE_FILES
 def test_perf_gets_names_of_compiled_code(tmp_path: Path) -> None:
     set_system_trace("perf", maps_folder=str(tmp_path))
     name_code([("first", 0x7F00, 0x20), ("second", 0x7F20, 16)])
@@ -181,7 +191,15 @@ def test_perf_gets_names_of_compiled_code(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("kind", ["symbolic link", "hard link", "writable by others", "fifo"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "symbolic link",
+        "hard link",
+        "writable by others",
+        pytest.param("fifo", marks=NEEDS_NAMED_PIPES),
+    ],
+)
 def test_a_map_that_is_not_the_users_own_is_left_alone(
     kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -214,6 +232,7 @@ def test_an_unknown_tag_is_an_error_in_the_log(
     assert "ARMPY_SYSTEM_TRACE: there is no tag 'systrace', only marks, perf" in record.getMessage()
 
 
+@NEEDS_TRACE_FILES
 @pytest.mark.slow
 def test_the_environment_is_read_by_the_first_runtime(tmp_path: Path) -> None:
     marker = tmp_path / "marker"

@@ -26,6 +26,7 @@ from armpy.errors import (
     UnsupportedOperatorError,
 )
 from armpy_testing.descendants import await_end, is_running
+from armpy_testing.systems import NEEDS_DESCRIPTORS_SENT, NEEDS_KEEPER
 
 TIMEOUT_S = 30.0
 
@@ -119,6 +120,7 @@ def test_error_that_cannot_say_what_it_is_comes_with_its_class(worker: Worker) -
     assert error_as_fields(ArmpyError(""))["failed"] == "it raised ArmpyError"
 
 
+@NEEDS_DESCRIPTORS_SENT
 def test_worker_without_descriptors_says_so_and_is_ended(worker: Worker) -> None:
     ask(worker, "take_descriptors")
     with open(os.devnull) as file, pytest.raises(DeadObjectError, match="no file descriptors"):
@@ -166,6 +168,7 @@ def test_an_answer_that_comes_byte_by_byte_has_the_same_limit(worker: Worker) ->
     assert worker.is_late
 
 
+@NEEDS_KEEPER
 def test_a_keeper_without_a_number_is_not_waited_for_without_end(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,7 +246,7 @@ def test_the_last_that_it_wrote_is_kept_and_no_more(worker: Worker) -> None:
     worker.stop()
     written = worker.output()
     assert len(written) == KEPT_BYTES
-    assert written.endswith("x\nthe end\n")
+    assert written.endswith(f"x{os.linesep}the end{os.linesep}")
 
 
 @pytest.mark.slow

@@ -151,7 +151,7 @@ def test_a_command_is_told_its_option_for_the_shapes_of_a_call() -> None:
     several = choose_shapes(specs({"x": (None, None)}), [None], {"x": (1, 1)}, dict)
     refusal = LayerValidationError("no", fix="Choose others")
     refusal.call_shapes = {"x": (1, 1024)}
-    with arguments_written("armpy.cli.load_request:written_option"):
+    with arguments_written("armpy.cli.written_option:written_option"):
         replace(several, fits=lambda shapes: shapes["x"][1] == 512).name_example(refusal)
     assert refusal.fix == "Choose others, for example with --shape x=1,512"
 
@@ -193,7 +193,7 @@ def test_calls_with_a_shape_that_is_not_taken_name_one_that_is(size: int) -> Non
 def test_examples_are_written_as_the_caller_writes_them() -> None:
     shapes = choose_shapes(specs({"a b": (None,)}), [None], {}, dict)
     assert shapes.fix.endswith("for example with shapes={'a b': (1,)}")
-    with arguments_written("armpy.cli.load_request:written_option"):
+    with arguments_written("armpy.cli.written_option:written_option"):
         assert shapes.fix.endswith("for example with --shape 'a b=1'")
 
 

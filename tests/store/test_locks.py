@@ -16,6 +16,7 @@ import pytest
 
 from armpy.store import locks
 from armpy.store.locks import locked
+from armpy_testing.systems import NEEDS_LINKS
 
 HOLDER = """
 import sys, time
@@ -118,8 +119,13 @@ def test_where_nothing_can_be_written_the_block_runs_without(tmp_path: Path) -> 
         assert not is_held
 
 
-@pytest.mark.skipif(not hasattr(os, "symlink"), reason="no symbolic links here")
-def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path: Path) -> None:
+@NEEDS_LINKS
+@pytest.mark.parametrize("opens_links", [False, True])
+def test_a_link_in_the_place_of_a_lock_is_not_followed(
+    opens_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if opens_links:  # as Windows does
+        monkeypatch.delattr(os, "O_NOFOLLOW", raising=False)
     (tmp_path / "a.lock").symlink_to(tmp_path / "precious")
     with locked(tmp_path / "a.lock") as is_held:
         assert not is_held

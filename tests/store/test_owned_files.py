@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from itertools import combinations
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.core.file_ownership import make_own_folder
+from armpy.core.file_ownership import HAS_OWNERS, make_own_folder
 from armpy.store.digests import UnknownContentsError, digest_of
 from armpy.store.owned_files import replacing, write_whole
 from armpy.types import DataType, Priority
@@ -140,9 +141,11 @@ def test_objects_without_contents_have_no_digest(value: object) -> None:
 
 def test_a_folder_is_made_with_those_that_its_path_goes_through(tmp_path: Path) -> None:
     make_own_folder(f"{tmp_path}/build/../cache/models/")
-    assert sorted(os.listdir(tmp_path)) == ["build", "cache"]
+    # Windows takes ".." out of the path's text.
+    made = ["cache"] if sys.platform == "win32" else ["build", "cache"]
+    assert sorted(os.listdir(tmp_path)) == made
     assert os.listdir(tmp_path / "cache") == ["models"]
-    assert (tmp_path / "cache").stat().st_mode & 0o077 == 0
+    assert not HAS_OWNERS or (tmp_path / "cache").stat().st_mode & 0o077 == 0
 
 
 def test_a_relative_folder_is_made_in_the_working_directory(

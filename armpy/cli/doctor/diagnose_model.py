@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Sequence
 
 from armpy.cli.doctor.diagnose import COMMAND
@@ -15,7 +14,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler.placement import counted_refusals
 from armpy.core.dataclass import dataclass
-from armpy.core.units import bytes_text, counted
+from armpy.core.units import bytes_text, counted, shell_word
 from armpy.errors import ArmpyError
 from armpy.plugins.extension_tables import CUSTOM_OPERATORS
 from armpy.plugins.extensions import install_line
@@ -110,7 +109,7 @@ def _remedy(report: InspectionReport, open_inputs: Sequence[TensorReport]) -> st
     if report.facts.unsupported:
         return operators_remedy(report.facts.unsupported)
     if report.placed is None and open_inputs:
-        names = [shlex.quote(f"{tensor.name}=SIZES") for tensor in open_inputs]
+        names = [shell_word(f"{tensor.name}=SIZES") for tensor in open_inputs]
         shapes = " ".join(f"--shape {name}" for name in names)
         return f"Give the open shapes to see where layers would run: armpy inspect {shapes} FILE"
     return ""

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import enum
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armpy.core.arguments import check_instance
 from armpy.core.dataclass import dataclass
-from armpy.core.units import counted
+from armpy.core.units import counted, shell_word
 from armpy.errors import ParserError
 from armpy.model import archive
 from armpy.model.archive.compiled_file import CompiledFile, signature_records
@@ -155,7 +154,7 @@ def _checked(file: CompiledFile, machine: Machine, device: BackendId | None) -> 
 
 def _fix(file: CompiledFile, machine: Machine) -> str:
     """The command that compiles a file for the machine."""
-    files = f"{shlex.quote(file.container.path or 'FILE')} -o OTHER.armpy"
+    files = f"{shell_word(file.container.path or 'FILE')} -o OTHER.armpy"
     if machine.named is None:
         return f"Compile it for this machine. Run: armpy compile {files}"
     names = ",".join(machine.named)

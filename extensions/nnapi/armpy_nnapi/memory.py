@@ -21,6 +21,10 @@ from armpy_nnapi.results import (
     unexpected_null,
 )
 
+_READ = getattr(mmap, "PROT_READ", 1)
+_WRITE = getattr(mmap, "PROT_WRITE", 2)
+"""NNAPI's bits, which Windows' module lacks."""
+
 _Made_co = TypeVar("_Made_co", bound="Memory", covariant=True)
 
 
@@ -77,7 +81,7 @@ class Memory:
         cls,
         fd: int,
         size: int,
-        protection: int = mmap.PROT_READ | mmap.PROT_WRITE,
+        protection: int = _READ | _WRITE,
         offset: int = 0,
     ) -> Memory:
         """Map a file.
@@ -90,7 +94,7 @@ class Memory:
         size : int
             Bytes to map.
         protection : int
-            ``mmap.PROT_READ``, ``mmap.PROT_WRITE`` or both.
+            ``mmap.PROT_READ`` (1), ``mmap.PROT_WRITE`` (2) or both.
         offset : int
             Where in the file the memory begins; any number of bytes.
 
@@ -127,10 +131,9 @@ class Memory:
             ) from error
         # Maps begin at whole pages.
         before = offset % mmap.ALLOCATIONGRANULARITY
+        access = mmap.ACCESS_WRITE if protection & _WRITE else mmap.ACCESS_READ
         try:
-            mapping = mmap.mmap(
-                fd, size + before, mmap.MAP_SHARED, protection, offset=offset - before
-            )
+            mapping = mmap.mmap(fd, size + before, access=access, offset=offset - before)
         except (OSError, ValueError) as error:
             raise NnapiError(
                 f"the file cannot be mapped: {error}",

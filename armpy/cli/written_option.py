@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of functions as the command line's options, for errors' remedies."""
+
+from __future__ import annotations
+
+from armpy.cli.load_request import COMMAND_OPTIONS
+from armpy.core.units import shell_word
+
+
+def written_option(name: str, value: object) -> str:
+    """Write an argument of a function as the option that commands have for it."""
+    flags = {key: info.flags[0] for key, info in COMMAND_OPTIONS.items()} | {
+        "num_runs": "--runs",
+        "shapes": "--shape",
+    }
+    flag = flags.get(name, f"--{name.replace('_', '-')}")
+    if isinstance(value, dict):
+        pairs = (f"{key}={','.join(map(str, sizes))}" for key, sizes in value.items())
+        return " ".join(f"{flag} {shell_word(pair)}" for pair in pairs)
+    return flag if value is None else f"{flag} {shell_word(str(value))}"
