@@ -10,6 +10,7 @@ import logging
 import mmap
 import os
 import pickle
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -28,6 +29,7 @@ from armpy.backend import (
 )
 from armpy.backend.preparation import postponed_compilation
 from armpy.compiler.compiled_cache import saved_programs
+from armpy.core.processes.attachments import Attachments
 from armpy.core.processes.confinement import in_force
 from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
@@ -62,7 +64,7 @@ _log = logging.getLogger("armpy.plugins.isolation.worker")
 _CORE_LOGGERS = ("armpy.core", "armpy.compiler", "armpy.execution", "armpy.plugins")
 
 _SHORT = MAX_FAILURE_BYTES // (6 * 6)
-"""Characters of each text of an error that is too long for a packet: six take six bytes each."""
+"""Characters of each text of an error that is too long for a line: six take six bytes each."""
 
 _LONGEST_REASON = 2000
 """Characters of a refusal's text that are sent."""
@@ -116,10 +118,10 @@ class BackendServer:
             RELEASE: self._release,
         }
 
-    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+    def answer(self, request: Any, attachments: Attachments) -> Mapping[str, object]:
         """Carry out the request."""  # Any: a tuple of the kind and what belongs to it
         kind, *arguments = request
-        leading = (descriptors,) if kind in (SUPPORT, PREPARE, OPEN) else ()
+        leading = (attachments,) if kind in (SUPPORT, PREPARE, OPEN) else ()
         return self._does[kind](*leading, *arguments)
 
     def _load(self, source: BackendSource, log_level: int) -> Mapping[str, object]:
@@ -151,7 +153,7 @@ class BackendServer:
 
     def _support(
         self,
-        descriptors: Sequence[int],
+        attachments: Attachments,
         about: tuple[Any, ...],  # a layer, or what `_unpacked` takes. Any: as both are
         model_options: Mapping[str, Any],
         relaxed: bool,
@@ -163,9 +165,9 @@ class BackendServer:
             request = PreparationRequest(model_options, relaxed=relaxed)
             support: ILayerSupport = backend.get_layer_support(request)
             answers: Sequence[object]
-            if descriptors:
+            if attachments.files:
                 self._asked = support
-                graph, *_ = _unpacked(descriptors[0], *about)
+                graph, *_ = _unpacked(attachments.files[0], *about)
                 caching = self._source.caching if self._source else None
 
                 def as_sent(view: SubgraphView) -> SubgraphView:
@@ -181,13 +183,13 @@ class BackendServer:
 
     def _prepare(
         self,
-        descriptors: Sequence[int],
+        attachments: Attachments,
         number: int,
         pickle_bytes: int,
         buffers: Sequence[tuple[int, int]],
         postpones: bool,
     ) -> Mapping[str, object]:
-        graph, model_options, relaxed = _unpacked(descriptors[0], pickle_bytes, buffers)
+        graph, model_options, relaxed = _unpacked(attachments.files[0], pickle_bytes, buffers)
         assert self._runtime is not None  # it is configured first
         assert self._source is not None
         options = {self._source.backend_id: model_options} if model_options else {}
@@ -214,16 +216,15 @@ class BackendServer:
             self._runtime.unload_network(network_id)
         return {}
 
-    def _open(self, descriptors: Sequence[int], number: int) -> Mapping[str, object]:
+    def _open(self, attachments: Attachments, number: int) -> Mapping[str, object]:
         """Execute a part whenever the application says so, in a thread of its own."""
         assert self._runtime is not None  # it is configured first
         self._asked = None  # all parts are prepared when the first one is executed
         network = self._runtime.get_network(self._parts[number])
-        block = map_block(descriptors[1])
+        block = map_block(attachments.files[0])
         call = bound_call(network, block)
         timed = timed_call(call, block)
-        # The request's descriptors are closed when it is answered.
-        connection = os.dup(descriptors[0])
+        connection = attachments.sockets[0].dup()  # the request's is closed when it is answered
         has_begun = _thread.allocate_lock()
         has_begun.acquire()
 
@@ -237,7 +238,7 @@ class BackendServer:
             if not has_begun.acquire(timeout=LONGEST_START_S):
                 raise UnfitError(NO_MEMORY)
         except BaseException:
-            os.close(connection)
+            connection.close()
             raise
         return {"thread": ident}
 
@@ -289,10 +290,12 @@ def timed_call(call: Callable[[], object], block: mmap.mmap) -> Callable[[], obj
     return execute
 
 
-def _execute(connection: int, call: Callable[[], object], timed: Callable[[], object]) -> None:
-    read, write, owner = os.read, os.write, os.getpid()
+def _execute(
+    connection: socket.socket, call: Callable[[], object], timed: Callable[[], object]
+) -> None:
+    receive, send, owner = connection.recv, connection.sendall, os.getpid()
     try:
-        while command := read(connection, 1):
+        while command := receive(1):
             answer = DONE
             try:
                 if command == GO_TIMED:
@@ -300,20 +303,20 @@ def _execute(connection: int, call: Callable[[], object], timed: Callable[[], ob
                 else:
                     call()
             except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
-                answer = failure_packet(error)
+                answer = failure_line(error)
             if os.getpid() != owner:
                 os._exit(0)  # a child that the backend has forked, and the worker answers itself
-            write(connection, answer)
+            send(answer)
     except OSError as error:  # the application waits no longer
         _log.debug("an execution's place is closed: %s", error)
     finally:
-        os.close(connection)
+        connection.close()
 
 
-def failure_packet(error: BaseException) -> bytes:
-    """Return the packet of an execution's failure."""
+def failure_line(error: BaseException) -> bytes:
+    """Return the line of an execution's failure."""
     fields = error_as_fields(error)
-    packet = json.dumps(fields).encode()
-    if len(packet) > MAX_FAILURE_BYTES:
-        packet = json.dumps(shortened(fields, _SHORT)).encode()
-    return packet
+    line = json.dumps(fields)
+    if len(line) >= MAX_FAILURE_BYTES:
+        line = json.dumps(shortened(fields, _SHORT))
+    return line.encode() + b"\n"

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from armpy.core.file_ownership import HAS_OWNERS
-from armpy.plugins.isolation.limits import CAN_ISOLATE
 
 _LACKS = "this system has no "
 
@@ -35,7 +34,6 @@ NEEDS_DESCRIPTORS_SENT = pytest.mark.skipif(
     not hasattr(socket, "send_fds"), reason=f"{_LACKS}way to send open files to a process"
 )
 NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason=f"{_LACKS}fork")
-NEEDS_ISOLATION = pytest.mark.skipif(not CAN_ISOLATE, reason=f"{_LACKS}isolation of backends")
 NEEDS_KEEPER = pytest.mark.skipif(
     sys.platform == "win32", reason="this system ends a worker's processes without a keeper"
 )

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -28,7 +28,7 @@ class OddError(Exception):
 class Obedient:
     """Follows its requests."""
 
-    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+    def answer(self, request: Any, attachments: object) -> Mapping[str, object]:
         method, *arguments = request
         answer: Mapping[str, object] = getattr(self, method)(*arguments)
         return answer

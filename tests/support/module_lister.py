@@ -9,5 +9,5 @@ import sys
 class ModuleLister:
     """Answers whatever is asked with the names of all modules."""
 
-    def answer(self, request: object, descriptors: object) -> dict[str, list[str]]:
+    def answer(self, request: object, attachments: object) -> dict[str, list[str]]:
         return {"modules": sorted(sys.modules)}

@@ -7,12 +7,13 @@ import importlib
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from armpy.core.processes.attachments import Attachments
 from armpy.core.processes.confinement import confine, in_force
-from armpy.core.processes.fitness import check_descriptors, hold_standard_streams
+from armpy.core.processes.fitness import check_descriptors
 from armpy.core.processes.protocol import error_as_fields, receive_request, send_answer
 from armpy.errors import arguments_written
 
@@ -23,7 +24,7 @@ class Handler(Protocol):
     def answer(
         self,
         request: Any,  # as it was given to `Worker.request`
-        descriptors: Sequence[int],  # closed afterwards
+        attachments: Attachments,  # closed afterwards
     ) -> Mapping[str, object]:
         """Carry out the request.
 
@@ -70,15 +71,13 @@ def serve(
                 request = receive_request(stream)
             except EOFError:
                 return
-            hold_standard_streams()
             try:
                 check_descriptors(request.are_whole)
-                answer = handler.answer(request.content, request.descriptors)
+                answer = handler.answer(request.content, request.attachments)
             except BaseException as error:  # noqa: BLE001 - worker boundary: it is the answer
                 answer = {"error": error_as_fields(error)}
             finally:
-                for descriptor in request.descriptors:
-                    os.close(descriptor)
+                request.attachments.close()
             if os.getpid() != owner:
                 os._exit(0)  # a child that was forked meanwhile, and the worker answers itself
             send_answer(stream, answer)
@@ -88,6 +87,6 @@ def serve(
 class Checker:
     """Reports what is in force in the worker."""
 
-    def answer(self, request: object, descriptors: Sequence[int]) -> Mapping[str, object]:
+    def answer(self, request: object, attachments: Attachments) -> Mapping[str, object]:
         """Return its limits and the rights that it has given up, for any request."""
         return in_force()

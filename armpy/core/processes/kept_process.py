@@ -78,6 +78,10 @@ settings["connection"] = socket.fromshare(sys.stdin.buffer.read()).detach()
             ("others", ctypes.c_size_t * 3),
         )
 
+    def _interpreter() -> str:
+        """Python itself: that of a virtual environment would start it in another process."""
+        return getattr(sys, "_base_executable", sys.executable)
+
     def _kernel32() -> ctypes.WinDLL:
         library = ctypes.WinDLL("kernel32", use_last_error=True)
         handle, word = ctypes.c_void_p, ctypes.c_uint32
@@ -124,7 +128,7 @@ settings["connection"] = socket.fromshare(sys.stdin.buffer.read()).detach()
                 ):
                     raise ctypes.WinError(ctypes.get_last_error())
                 self.process = subprocess.Popen(
-                    [sys.executable, *flags, "-c", _CHILD, json.dumps(settings)],
+                    [_interpreter(), *flags, "-c", _CHILD, json.dumps(settings)],
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=output,

@@ -11,18 +11,24 @@ worker.
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import socket
 import struct
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import armpy.errors
 from armpy.core.dataclass import dataclass
-from armpy.core.processes.descriptors import receive_with_descriptors, send_with_descriptors
-from armpy.core.processes.fitness import UnfitError, why_unfit
+from armpy.core.processes.attachments import (
+    Attachments,
+    receive_beside,
+    received,
+    send_beside,
+    written_for,
+)
+from armpy.core.processes.fitness import UnfitError, hold_standard_streams, why_unfit
 from armpy.errors import ArmpyError, BackendError
 
 UNFIT = "UnfitError"
@@ -31,7 +37,6 @@ UNFIT = "UnfitError"
 MAX_ANSWER_BYTES = 1 << 20
 """Longest answer that is read from a worker."""
 _LENGTH = struct.Struct("<I")
-_MAX_DESCRIPTORS = 2
 _CUT = 2000
 _SHOWN = 200
 _FIELDS = ("failed", "where", "expected", "actual", "fix")
@@ -41,12 +46,17 @@ class WorkerGoneError(Exception):
     """The other side has closed the connection, or does not keep to the protocol."""
 
 
-def send_request(connection: socket.socket, request: object, descriptors: Sequence[int]) -> None:
-    """Send a request with descriptors, which stay the sender's."""
-    payload = pickle.dumps(request, protocol=5)
+def send_request(
+    connection: socket.socket,
+    request: object,
+    attached: Sequence[int | socket.socket],  # descriptors of files, and sockets
+    process: subprocess.Popen[bytes],  # that gets it
+) -> None:
+    """Send a request with files and sockets, which stay the sender's."""
+    payload = pickle.dumps((request, written_for(process, attached)), protocol=5)
     message = _LENGTH.pack(len(payload)) + payload
     # Descriptors go with the first bytes; the rest may follow in pieces.
-    sent = send_with_descriptors(connection, message, descriptors) if descriptors else 0
+    sent = send_beside(connection, message, attached)
     connection.sendall(memoryview(message)[sent:])
 
 
@@ -55,26 +65,25 @@ class WorkerRequest:
     """A question of the application's."""
 
     content: Any  # Any: of any type
-    descriptors: list[int]
-    """Descriptors of files, which are the receiver's now."""
+    attachments: Attachments
     are_whole: bool
-    """Whether all descriptors that were sent are here: a process that can have no more gets fewer.
+    """Whether all attachments that were sent are here: a process that can have no more descriptors
+    gets fewer.
     """
 
 
 def receive_request(connection: socket.socket) -> WorkerRequest:
-    """The next request with its descriptors; raises EOFError when there are no more."""
-    start, descriptors, are_whole = receive_with_descriptors(
-        connection, _LENGTH.size, _MAX_DESCRIPTORS
-    )
+    """The next request with its attachments; raises EOFError when there are no more."""
+    start, descriptors = receive_beside(connection, _LENGTH.size)
     if not start:
         raise EOFError
-    for descriptor in descriptors:
-        # Programs that the worker starts are to have nothing of the application's.
-        os.set_inheritable(descriptor, False)
     start += _received(connection, _LENGTH.size - len(start))
-    content = pickle.loads(_received(connection, *_LENGTH.unpack(start)))
-    return WorkerRequest(content, descriptors, are_whole)
+    content, written = pickle.loads(_received(connection, *_LENGTH.unpack(start)))
+    # Before they get numbers on Windows, where nothing can map the file with the number 0.
+    hold_standard_streams()
+    attachments = received(written, descriptors)
+    count = len(attachments.files) + len(attachments.sockets)
+    return WorkerRequest(content, attachments, are_whole=count == len(written))
 
 
 def send_answer(connection: socket.socket, answer: Mapping[str, object]) -> None:

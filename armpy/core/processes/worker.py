@@ -163,7 +163,7 @@ class Worker:
     def request(
         self,
         request: object,  # of the form of JSON
-        descriptors: Sequence[int] = (),  # files for the process
+        attached: Sequence[int | socket.socket] = (),  # files and sockets for the process
         *,
         timeout_s: float,
         # Whether time for which the process waits for a processor is left out of its limit.
@@ -181,7 +181,7 @@ class Worker:
         with self._lock:
             try:
                 self._connection.settimeout(min(timeout_s, _LONGEST_S))
-                send_request(self._connection, request, descriptors)
+                send_request(self._connection, request, attached, self._process)
                 if is_own_time:
                     await_answer(self._connection, self.pid, timeout_s)
                 answer = receive_answer(self._connection, min(timeout_s, _LONGEST_S))

@@ -252,7 +252,7 @@ class _Support(ILayerSupport):
             os.close(packed.descriptor)
 
     def _ask(
-        self, about: tuple[object, ...], count: int, descriptors: Sequence[int] = ()
+        self, about: tuple[object, ...], count: int, files: Sequence[int] = ()
     ) -> list[Support]:
         """Ask about a layer, or about those of a network whose places in a block are given."""
         supervisor, limits = self._supervisor, self._supervisor.limits
@@ -261,13 +261,13 @@ class _Support(ILayerSupport):
             return [Support.no(ReasonCode.OTHER, text)] * count
         alone_s = limits.start_timeout_s
         # If there is no answer about a network, its layers are asked about alone.
-        kept_s = min(alone_s, self._left_s / 2) if descriptors else 0.0
+        kept_s = min(alone_s, self._left_s / 2) if files else 0.0
         limit_s = min(count * alone_s, self._left_s - kept_s)
         request = (SUPPORT, about, *self._settings, are_compilations_postponed())
 
         def ask(worker: WorkerProcess) -> Mapping[str, object]:
             with worker.preparing:
-                return worker.request(request, descriptors, timeout_s=limit_s)
+                return worker.request(request, files, timeout_s=limit_s)
 
         began_s = time.perf_counter()
         try:

@@ -4,24 +4,16 @@
 from __future__ import annotations
 
 import os
-import platform
-import sys
 from collections.abc import Mapping
 
 from armpy.core.arguments import check_choice, check_positive, check_whole
 from armpy.core.dataclass import dataclass
-from armpy.errors import UnimplementedError
 from armpy.types import BackendId
 
 PROCESS = "process"
 """Isolation in a process of its own."""
 NO_ISOLATION = "none"
 """In the application's process."""
-
-# Not where descriptors are sent: each load would import sockets.
-CAN_ISOLATE = sys.platform not in ("win32", "darwin")
-"""Whether the system has what isolation needs: open files that are sent, and sockets for packets.
-"""
 
 Isolation = str | Mapping[BackendId, str] | None
 """How backends are isolated: all of them alike, or each by its id."""
@@ -106,23 +98,11 @@ class IsolationStatus:
 
 
 def check_isolation(isolation: object) -> None:
-    """Check the option's value.
-
-    Raises InvalidArgumentError if it is none of the choices; UnimplementedError if it asks for
-    processes, on a system without what they need.
-    """
+    """Check the option's value; raises InvalidArgumentError if it is none of the choices."""
     by_id = isolation if isinstance(isolation, Mapping) else {"": isolation}
     for backend_id, chosen in by_id.items():
         where = f"isolation['{backend_id}']" if backend_id else "isolation"
         check_choice(chosen, where, (PROCESS, NO_ISOLATION, None))
-        if chosen == PROCESS and not CAN_ISOLATE:
-            raise UnimplementedError(
-                "this system cannot run backends in processes of their own",
-                where=where,
-                expected="Linux, which sends open files and packets to other processes",
-                actual=platform.platform(),
-                fix="Leave the option out: backends run in the application's process",
-            )
 
 
 def is_isolated(isolation: Isolation, backend_id: BackendId) -> bool:

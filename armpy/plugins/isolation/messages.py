@@ -4,8 +4,9 @@
 Notes
 -----
 Requests are tuples that begin with one of these words. Executions have sockets of their own, with
-a single byte in each direction if all is well; their tensors lie in shared memory. What comes from
-a worker is JSON, and read with care: code of its backend may have written it.
+a single byte in each direction if all is well, else a line of JSON back; their tensors lie in
+shared memory. What comes from a worker is JSON, and read with care: code of its backend may have
+written it.
 """
 
 from __future__ import annotations
@@ -57,15 +58,24 @@ GO_TIMED = b"\2"
 DONE = b"\0"
 """All outputs are written, from a worker."""
 
-# A packet has to fit the socket's buffer whole, whatever a hostile backend puts into its errors.
 MAX_FAILURE_BYTES = 16 << 10
-"""Longest packet that a worker says with what went wrong in an execution."""
+"""Longest line of JSON that a worker says with what went wrong in an execution."""
 
 
-def parse_failure(packet: bytes) -> object:
+def is_whole(answer: bytes) -> bool:
+    """Return whether a worker's answer to an execution is to be read: nothing of it is missing.
+
+    What cannot become one is whole, too, so that nobody waits for the rest of it.
+    """
+    if answer.startswith(b"{"):
+        return answer.endswith(b"\n") or len(answer) > MAX_FAILURE_BYTES
+    return bool(answer)
+
+
+def parse_failure(line: bytes) -> object:
     """Parse a worker's report of a failed execution from JSON; None if it is not one."""
     try:
-        return json.loads(packet)
+        return json.loads(line)
     # The second one comes of deep nesting, which a hostile worker can write.
     except (ValueError, RecursionError):
         return None

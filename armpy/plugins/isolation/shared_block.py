@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared memory that has no name, so that it goes with the last process that has it.
-
-On POSIX: Windows sends none of it to other processes, and isolates no backend.
-"""
+"""Shared memory that goes with the last process that has it."""
 
 from __future__ import annotations
 
@@ -32,15 +29,15 @@ def create_block(size_bytes: int) -> int:
     Raises OSError if there is no memory, or there are no descriptors left.
 
     Returns a descriptor, not inherited, of a ``memfd`` where Python has them, else of a
-    file without a name.
+    temporary file.
     """
     # A Python that was built with an older glibc than 2.27 has no such function on Linux, either.
     if sys.platform == "linux" and hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
-        # A file without a name, too, goes with the last process that has it.
-        descriptor, name = tempfile.mkstemp(prefix="armpy-")
-        os.unlink(name)
+        # It has no name, or on Windows one until the last process that has it closes it.
+        with tempfile.TemporaryFile(prefix="armpy-") as file:
+            descriptor = os.dup(file.fileno())
     try:
         # Never empty, as nothing of no bytes can be mapped.
         os.ftruncate(descriptor, max(size_bytes, ALIGNMENT_BYTES))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -25,8 +24,8 @@ from armpy.backend import (
 )
 from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.core.apart import begin_apart
-from armpy.core.processes.descriptors import look_for_input, packet_sockets
 from armpy.core.processes.fitness import UnfitError
+from armpy.core.processes.kept_process import wait_readable
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError, DeadObjectError, QueueFullError
 from armpy.ops.operation import Array
@@ -37,6 +36,7 @@ from armpy.plugins.isolation.messages import (
     GO_TIMED,
     MAX_FAILURE_BYTES,
     OPEN,
+    is_whole,
     parse_failure,
 )
 from armpy.plugins.isolation.shared_block import create_block, device_time, map_block, stop_flag
@@ -46,7 +46,6 @@ from armpy.plugins.isolation.worker_process import UNKNOWN, WorkerProcess
 # Half of the 10 ms within which a stop is promised to be effective.
 _TICK_S = 0.005
 """How often an execution looks whether it is to stop."""
-_TICK = struct.pack("ll", 0, int(_TICK_S * 1e6))
 _SPIN_S = 100e-6
 """How long an answer is looked for before the thread sleeps; to be waked takes 40 us here."""
 # On a single processor the worker cannot run while this thread looks.
@@ -85,23 +84,18 @@ class Place:
         timeout_s: float,  # how long opening may take
     ) -> None:
         self.worker = worker
-        with ExitStack() as opened:
-            mine, theirs = packet_sockets()
-            for end in (mine, theirs):
-                opened.enter_context(end)
-            # `read` comes back at every tick, so that a stop and a dead worker are noticed.
-            mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TICK)
+        with ExitStack() as kept, ExitStack() as sent:
+            self._connection, theirs = socket.socketpair()
+            kept.enter_context(self._connection)
+            sent.enter_context(theirs)
+            self._connection.setblocking(False)
             block = create_block(part.layout.size_bytes)
-            opened.callback(os.close, block)
+            sent.callback(os.close, block)
             memory = map_block(block)
-            answer = worker.request(
-                (OPEN, part.number), [theirs.fileno(), block], timeout_s=timeout_s
-            )
+            answer = worker.request((OPEN, part.number), [theirs, block], timeout_s=timeout_s)
             self.thread = answer.get("thread")
-            self._descriptor = mine.detach()
-        self._look = look_for_input(self._descriptor)
-        # When it is closed, the worker's thread for this place reads the end, and ends.
-        weakref.finalize(self, os.close, self._descriptor)
+            # When it is closed, the worker's thread for this place reads the end, and ends.
+            weakref.finalize(self, kept.pop_all().close)
         self._stop = stop_flag(memory)
         self._device_time = device_time(memory)
         arrays = part.layout.arrays(memory)
@@ -121,17 +115,16 @@ class Place:
         """
         for mine, shared in zip(sources, self.inputs, strict=True):
             shared[...] = mine
-        worker, descriptor, timing = self.worker, self._descriptor, current_timing()
+        worker, connection, timing = self.worker, self._connection, current_timing()
         # Before the byte goes out, as the worker may die of it at once.
         worker.busy.add(self)
         try:
             try:
-                os.write(descriptor, GO if timing is None else GO_TIMED)
-                self._spin()
-                answer = os.read(descriptor, MAX_FAILURE_BYTES)
-            except BlockingIOError:
-                answer = self._await(cancellation, limits.timeout_s, limits.grace_s)
-            except OSError:
+                connection.send(GO if timing is None else GO_TIMED)
+                answer = self._first_of_answer()
+                if not is_whole(answer):
+                    answer = self._await(answer, cancellation, limits)
+            except OSError:  # the connection is closed
                 answer = b""
             if answer != DONE:
                 self._fail(answer, cancellation)
@@ -146,33 +139,44 @@ class Place:
         for mine, shared in zip(targets, self.outputs, strict=True):
             mine[...] = shared
 
-    def _spin(self) -> None:
-        """Look for the answer for a moment: to sleep and be waked would take longer than most."""
-        if not _CAN_SPIN or not hasattr(os, "sched_yield"):
-            return
-        look = self._look
+    def _first_of_answer(self) -> bytes:
+        """What comes within a moment: to sleep and be waked would take longer than most."""
         end = time.perf_counter() + _SPIN_S
-        while not look(0) and time.perf_counter() < end:
+        while True:
+            with suppress(BlockingIOError):
+                return self._piece()
+            if not _CAN_SPIN or not hasattr(os, "sched_yield") or time.perf_counter() >= end:
+                return b""
             os.sched_yield()  # to the worker, if it has no other processor
 
-    def _await(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> bytes:
-        late_at = time.perf_counter() + limit_s
+    def _piece(self) -> bytes:
+        """Some bytes of an answer; raises OSError, BlockingIOError if there are none yet."""
+        piece = self._connection.recv(MAX_FAILURE_BYTES)
+        if not piece:
+            raise ConnectionResetError("the worker has closed the connection")
+        return piece
+
+    def _await(
+        self, answer: bytes, cancellation: Cancellation | None, limits: IsolationLimits
+    ) -> bytes:
+        """The whole of an answer that has begun like this; empty if the worker has ended."""
+        late_at = time.perf_counter() + limits.timeout_s
         deadline_s = None if cancellation is None else cancellation.deadline_s
         if deadline_s is not None:
             # The deadline stops it by the flag; the process is ended only if that is not heeded.
-            late_at = min(late_at, deadline_s + grace_s)
+            late_at = min(late_at, deadline_s + limits.grace_s)
         try:
-            while True:
+            while not is_whole(answer):
                 if cancellation is not None and cancellation.is_cancelled:
                     self._stop[0] = 1
-                with suppress(BlockingIOError):
-                    return os.read(self._descriptor, MAX_FAILURE_BYTES)
-                if time.perf_counter() >= late_at:
-                    self._give_up("an execution was not done in time")
-                if not self.worker.is_running:  # and something of its own keeps the socket open
+                # It comes back at every tick, so that a stop and a dead worker are noticed.
+                if wait_readable(self._connection, _TICK_S):
+                    answer += self._piece()
+                elif not self.worker.is_running:  # and something of its own keeps the socket open
                     return b""
-        except OSError:
-            return b""
+                if time.perf_counter() >= late_at and not is_whole(answer):
+                    self._give_up("an execution was not done in time")
+            return answer
         finally:
             # The next execution in this place has the same word.
             self._stop[0] = 0

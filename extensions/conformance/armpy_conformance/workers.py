@@ -268,7 +268,7 @@ class JudgeHandler:
     def __init__(self) -> None:
         self._judge: Judge[Any, Any] | None = None  # Any: whatever there is to judge
 
-    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+    def answer(self, request: Any, attachments: object) -> Mapping[str, object]:
         """Make the judge, which comes first, or judge an item."""
         if self._judge is None:
             self._judge = request()

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import faulthandler
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -28,7 +28,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError
 from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step
-from armpy_testing.descendants import start_session
+from armpy_testing.descendants import kill, start_session
 
 FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE, CUT, FORK = range(13)
 TAKE_DESCRIPTORS, TAKE_THREADS, TAKE_MEMORY, CLOSE_ALL, CLOSE_STREAMS, MOVE, START_SESSION = range(
@@ -43,6 +43,10 @@ FAULTS = {
     "exit": EXIT,
     "killed": KILLED,
 }
+ABORTED = "it exited with code 3" if sys.platform == "win32" else "it was ended by SIGABRT"
+"""What has become of a process that aborts."""
+FAULTED = "exception 0xc0000005" if sys.platform == "win32" else "SIGSEGV"
+"""What ends one that reads where nothing is."""
 DOZE_S = 0.3
 NAME = "Faulty"
 
@@ -180,6 +184,11 @@ def _start_session() -> None:
     raise BackendError(f"started {start_session()}")
 
 
+def _fork() -> None:
+    """Leave a child that goes on as its parent does."""
+    os.fork()
+
+
 def _hang() -> None:
     """Wait for ever, unless cancelled."""
     cancellation = current_cancellation()
@@ -252,17 +261,18 @@ class CuriousBackend(FakeBackend):
 
 _ACTIONS: dict[int, Callable[[], object]] = {
     ABORT: os.abort,
-    SEGFAULT: lambda: ctypes.string_at(0),
+    # Not by ctypes, which makes an error of it on Windows.
+    SEGFAULT: faulthandler._read_null,  # type: ignore[attr-defined]
     HANG: _hang,
     EAT: _eat,
     EXIT: lambda: os._exit(3),
     RAISE: _raise,
     HOLD_GIL: lambda: ctypes.PyDLL(None).sleep(1000),
     DOZE: lambda: time.sleep(DOZE_S),
-    KILLED: lambda: os.kill(os.getpid(), signal.SIGKILL),
+    KILLED: lambda: kill(os.getpid()),
     BABBLE: _babble,
     CUT: _cut,
-    FORK: os.fork,
+    FORK: _fork,
     TAKE_DESCRIPTORS: _take_descriptors,
     TAKE_THREADS: _take_threads,
     TAKE_MEMORY: _take_memory,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import os
 import random
-import signal
 import threading
 import time
 from collections import Counter
@@ -32,6 +31,7 @@ from armpy.errors import ArmpyError, DeadObjectError
 from armpy.ops.operation import Array
 from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import FaultyBackend
+from armpy_testing.descendants import kill
 
 LIMITS = IsolationLimits(
     timeout_s=1.0, grace_s=0.1, memory_bytes=1 << 30, max_failures=10**9, quarantine_s=0.3
@@ -159,7 +159,7 @@ def _fail(runtime: Runtime, network: int, kind: str, outcome: Outcome) -> None:
     """Execute what fails."""
     try:
         if kind == FROM_OUTSIDE:
-            os.kill(runtime.isolation[faulty.NAME].pid or 0, signal.SIGKILL)
+            kill(runtime.isolation[faulty.NAME].pid or 0)
             run(runtime, network, faulty.FINE)
         else:
             run(runtime, network, faulty.FAULTS[kind])

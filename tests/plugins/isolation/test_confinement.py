@@ -19,9 +19,6 @@ from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import CuriousBackend
 from armpy_testing.backends.injections import await_spare, children, held, isolated, negation, run
 from armpy_testing.descendants import await_end, is_running
-from armpy_testing.systems import NEEDS_ISOLATION
-
-pytestmark = NEEDS_ISOLATION
 
 IN_FORCE = "not confined"
 
@@ -64,7 +61,10 @@ def test_worker_that_is_not_confined_can_do_what_the_user_can(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     outcomes = tried(monkeypatch, tmp_path, confined=False)
-    assert outcomes["write outside"] == outcomes["udp"] == outcomes["signal"] == "done"
+    assert outcomes["write outside"] == outcomes["udp"] == "done"
+    assert outcomes["signal"] == (
+        "OSError" if sys.platform == "win32" else "done"
+    )  # no groups there
     assert (tmp_path / "forbidden").exists()
 
 

@@ -15,9 +15,6 @@ from armpy.model import Model
 from armpy.types import DataType
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.models.networks import chain
-from armpy_testing.systems import NEEDS_ISOLATION
-
-pytestmark = NEEDS_ISOLATION
 
 DECLARING = """
     from armpy.backend import DeviceFigures, PerformanceFigures

@@ -21,9 +21,6 @@ from armpy import (
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.injections import negation
 from armpy_testing.models.networks import diamond
-from armpy_testing.systems import NEEDS_ISOLATION
-
-pytestmark = NEEDS_ISOLATION
 
 DRIVERS = Path(__file__).parents[3] / "backends/dynamic_examples/drivers"
 X = np.array([-2, 0, 1, 2], np.float32)

@@ -18,9 +18,6 @@ from armpy.model import Model
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.models.networks import doublings, floats, placement_of
 from armpy_testing.models.tflite_writer import TfliteModel
-from armpy_testing.systems import NEEDS_ISOLATION
-
-pytestmark = NEEDS_ISOLATION
 
 ENGINE = """
     import time

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -37,11 +36,9 @@ from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import FaultyBackend
 from armpy_testing.backends.injections import LIMITS, await_spare, isolated, negation, negative, run
 from armpy_testing.backends.scripted_backend import log_of, write_scripted
+from armpy_testing.descendants import kill
 from armpy_testing.models.networks import diamond, floats, placement_of
-from armpy_testing.systems import NEEDS_ISOLATION
-
-resource = pytest.importorskip("resource", reason="this system has no limits of resources")
-pytestmark = NEEDS_ISOLATION
+from armpy_testing.systems import NEEDS_FORK, NEEDS_REPLACEABLE_FILES
 
 
 def test_isolated_backend_gives_the_same_result_in_another_process() -> None:
@@ -94,11 +91,12 @@ def test_error_that_a_backend_raises_comes_with_its_kind_and_ends_nothing() -> N
 def test_reason_names_the_signal() -> None:
     with isolated() as runtime:
         network = runtime.load_network(negation())
-        with pytest.raises(DeadObjectError, match="SIGSEGV"):
+        with pytest.raises(DeadObjectError, match=faulty.FAULTED):
             run(runtime, network, faulty.SEGFAULT)
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds sockets in /proc")
 def test_worker_that_does_not_keep_to_the_protocol_is_ended() -> None:
     with isolated() as runtime:
         network = runtime.load_network(negation())
@@ -119,6 +117,7 @@ def test_worker_cannot_cut_the_shared_memory_off() -> None:
 
 
 @pytest.mark.slow
+@NEEDS_FORK
 def test_child_that_a_worker_forks_does_not_answer_in_its_place() -> None:
     with isolated() as runtime:
         network = runtime.load_network(negation())
@@ -189,7 +188,7 @@ def test_a_killed_worker_loses_no_execution_of_a_network_that_is_spread() -> Non
             if number == 60:
                 pid = runtime.isolation[faulty.NAME].pid
                 assert pid is not None
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
             np.testing.assert_array_equal(run(runtime, network, number), negative(number))
         # CpuRef computes the same in place of the device, which would abort.
         np.testing.assert_array_equal(run(runtime, network, faulty.ABORT), negative(faulty.ABORT))
@@ -240,7 +239,7 @@ def test_another_application_of_the_device_notices_nothing(how: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
+@NEEDS_FORK
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_child_that_the_application_forks_has_workers_of_its_own() -> None:
     with isolated() as runtime:
@@ -286,7 +285,7 @@ def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
     with isolated(limits=limits) as runtime:
         network = runtime.load_network(negation())
         for _ in range(2):
-            with pytest.raises(DeadObjectError, match="SIGABRT"):
+            with pytest.raises(DeadObjectError, match=faulty.ABORTED):
                 run(runtime, network, faulty.ABORT)
         assert runtime.isolation[faulty.NAME].quarantine_left_s > 0
         assert runtime.isolation[faulty.NAME].pid is None
@@ -325,7 +324,9 @@ def test_worker_that_cannot_serve_is_replaced_and_other_networks_notice_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [faulty.CLOSE_STREAMS, faulty.MOVE])
+@pytest.mark.parametrize(
+    "what", [faulty.CLOSE_STREAMS, pytest.param(faulty.MOVE, marks=NEEDS_REPLACEABLE_FILES)]
+)
 def test_worker_serves_on_without_its_streams_and_its_folder(what: int) -> None:
     with isolated() as runtime:
         first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
@@ -339,6 +340,7 @@ def test_worker_serves_on_without_its_streams_and_its_folder(what: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
 def test_execution_that_was_under_way_when_its_worker_could_not_serve_is_executed_again() -> None:
     with isolated() as runtime:
         first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
@@ -376,6 +378,8 @@ def test_application_without_descriptors_gets_an_error_and_its_worker_stays() ->
 @contextmanager
 def no_more_descriptors() -> Iterator[None]:
     """Let this process open no more files."""
+    import resource  # of POSIX
+
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     next_one = os.dup(0)
     os.close(next_one)
@@ -387,7 +391,7 @@ def no_more_descriptors() -> Iterator[None]:
 
 
 def test_backend_that_dies_when_it_is_loaded_is_unavailable() -> None:
-    with pytest.raises(BackendUnavailableError, match="SIGABRT"), isolated(faulty.BadAtStart):
+    with pytest.raises(BackendUnavailableError, match=faulty.ABORTED), isolated(faulty.BadAtStart):
         pass
 
 
@@ -399,7 +403,7 @@ def test_backend_that_dies_in_preparation_loses_the_part() -> None:
         placement = runtime.get_network(network).placement
         assert placement is not None
         assert [layer.backend for layer in placement.layers] == ["CpuRef"]
-        assert "SIGABRT" in placement.refusals[0].text
+        assert faulty.ABORTED in placement.refusals[0].text
 
 
 def test_factory_that_no_other_process_can_import_is_refused() -> None:

@@ -10,10 +10,7 @@ import pytest
 
 from armpy_testing.backends.injections import inject
 from armpy_testing.effort import effort
-from armpy_testing.systems import NEEDS_ISOLATION
 from tests.support.kills import kill_workers
-
-pytestmark = NEEDS_ISOLATION
 
 COUNT = effort(5, 20, "ARMPY_KILLS")
 

@@ -38,9 +38,6 @@ from armpy.plugins.proxy.facts import read_facts
 from armpy.types import DeviceType
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.models.networks import chain
-from armpy_testing.systems import NEEDS_ISOLATION
-
-pytestmark = NEEDS_ISOLATION
 
 PACKETS = [
     b"\1",

@@ -31,9 +31,9 @@ from armpy_testing.backends.injections import (
     negative,
     run,
 )
-from armpy_testing.systems import NEEDS_ISOLATION
+from armpy_testing.descendants import kill
 
-pytestmark = [pytest.mark.slow, NEEDS_ISOLATION]
+pytestmark = pytest.mark.slow
 
 # Nothing is ended for being slow, as processors may be busy.
 PATIENT = replace(LIMITS, timeout_s=120.0, grace_s=60.0)
@@ -53,7 +53,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def kill_worker(runtime: Runtime) -> None:
     pid = runtime.isolation[faulty.NAME].pid
     assert pid is not None
-    os.kill(pid, signal.SIGKILL)
+    kill(pid)
 
 
 @contextmanager

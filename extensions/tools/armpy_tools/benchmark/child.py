@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ class SubjectHandler:
         self._before_bytes = 0
         self._seed = 0
 
-    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+    def answer(self, request: Any, attachments: object) -> Mapping[str, object]:
         """Carry out a request; Any: as `Handler` has it."""
         orders: dict[str, Callable[..., Mapping[str, object]]] = {
             "prepare": self._prepare,
