@@ -19,7 +19,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.contract.alike import variants
 from armpy_conformance.contract.case import NothingToKeepError
-from armpy_conformance.contract.demanding import enlarged
+from armpy_conformance.contract.demanding import enlarged, enlarged_bytes
 from armpy_conformance.contract.driven import Driven, backend_of_runtime
 from armpy_conformance.contract.every_operation import one_of_each, unlike_benches
 from armpy_conformance.contract.networks import (
@@ -78,9 +78,15 @@ def _other_elements(case: Case) -> Iterator[Case]:
 
 
 def _places(elements: Array) -> list[int]:
-    """The first, the middle and the last element: a cache may look at some of them alone."""
+    """The first, the middle and the last element: a cache may look at some of them alone.
+
+    Of many elements also two that lie on no even steps, as a cache may look at a sample.
+    """
     size = elements.size
-    return sorted({0, size // 2, size - 1}) if size else []
+    places = {0, size // 2, size - 1} if size else set()
+    if size > _MANY:
+        places |= {size * 5 // 13 | 1, size * 11 // 17 | 1}
+    return sorted(places)
 
 
 def _changed(elements: Array, place: int) -> Array:
@@ -181,8 +187,9 @@ def executions_that_differ_in_one_element(subject: BackendUnderTest) -> None:
 
     Notes
     -----
-    The inputs take turns: what a backend keeps of an execution has to be found by all that it
-    depends on.
+    The inputs take turns, each after the ones that it differs from in one element alone: what a
+    backend keeps of an execution has to be found by all that it depends on. Some inputs are large,
+    as engines compare those by a sample of their elements.
     """
     has_any = False
     for case in dict.fromkeys((*samples(subject), *_with_long_inputs(subject))):
@@ -194,26 +201,44 @@ def executions_that_differ_in_one_element(subject: BackendUnderTest) -> None:
                     trials.append(trial)
         has_any = has_any or len(trials) > 1
         network_id = subject.runtime.load_network(trials[0].graph)
-        for trial in (*trials, trials[0]):
-            trial.run(subject.runtime, network_id, "after inputs that differ in one element")
+        size = max((array.nbytes for array in trials[0].feeds.values()), default=0)
+        when = f"after inputs of up to {size:,} bytes that differ in one element"
+        # The caller's own arrays, which change in place, as an engine may know inputs by them.
+        arrays = {name: array.copy() for name, array in trials[0].feeds.items()}
+        turns = itertools.chain.from_iterable((trial, trials[0]) for trial in trials[1:])
+        for trial in (trials[0], *turns):
+            for name, array in trial.feeds.items():
+                arrays[name][...] = array
+            trial.check(subject.runtime.enqueue_workload(network_id, arrays), when)
         subject.runtime.unload_network(network_id)
     if not has_any:
         raise NothingToKeepError("no answer of its networks depends on one element")
 
 
-_LONG_BYTES = 256
-"""An input that is longer than the beginning that some caches look at."""
+_LONG_BYTES = (1 << 8, 1 << 18)
+"""Inputs longer than the beginning that some caches look at, and so long that an engine may keep
+them on its device and compare a sample."""
+
+_MANY = 1 << 10
+"""Elements of which some caches look at a sample."""
+
+_MOST_BYTES = 1 << 26
+"""Of a case's inputs and outputs together."""
 
 
 def _with_long_inputs(subject: BackendUnderTest) -> Iterator[Case]:
     """The samples with inputs of at least so many bytes, where their operations take these."""
-    for case in samples(subject):
+    for least, case in itertools.product(_LONG_BYTES, samples(subject)):
         smallest = min((array.nbytes for array in case.feeds().values()), default=0)
-        if smallest:
-            with suppress(ArmpyError):
-                longer = enlarged(case, math.ceil(_LONG_BYTES / smallest))
-                if subject.takes(specialize(longer.graph())):
-                    yield longer
+        if not smallest:
+            continue
+        times = math.ceil(least / smallest)
+        if not 0 < enlarged_bytes(case, times) <= _MOST_BYTES:
+            continue
+        with suppress(ArmpyError):
+            longer = enlarged(case, times)
+            if subject.takes(specialize(longer.graph())):
+                yield longer
 
 
 def _changed_feeds(trial: Bench) -> Iterator[Mapping[str, Array]]:

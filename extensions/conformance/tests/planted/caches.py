@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from armpy_reference.factory import ReferenceWorkloadFactory
 
-from armpy.backend import HostTensorHandle, IWorkload, WorkloadInfo
+from armpy.backend import HostTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
 from armpy.ops import BatchMatMul, Convolution2d, FullyConnected
 from armpy.ops.operation import Array, Operation
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
@@ -113,6 +113,31 @@ class Remembers(Fault):
                 results.append(np.array(handle.map(write=False)))
                 handle.unmap()
             last[:] = [(start, results)]
+
+        return FunctionWorkload(execute)
+
+
+class StaysOnDevice(Fault):
+    """A large input stays on the device, and is sent again if a sample of its elements changes."""
+
+    def wrap(self, step: Step) -> IWorkload:
+        kept: dict[int, Array] = {}
+
+        def execute(inputs: Handles, outputs: Outputs) -> None:
+            sent: list[ITensorHandle | None] = [*inputs]
+            for number, handle in enumerate(inputs):
+                if handle is None or handle.info.data_type.is_string:
+                    continue
+                array = np.array(handle.map(write=False))
+                handle.unmap()
+                if array.nbytes < 1 << 18:
+                    continue
+                last = kept.get(number)
+                step_size = array.size // 1024
+                if last is None or (last.flat[::step_size] != array.flat[::step_size]).any():
+                    kept[number] = array
+                sent[number] = HostTensorHandle(handle.info, kept[number])
+            step.right.execute(sent, outputs)
 
         return FunctionWorkload(execute)
 
@@ -249,6 +274,12 @@ CACHE_FAULTS: dict[str, Planted] = {
     ),
     "blind-constants/packed-once": Planted("FullyConnected/", Plain, PackedOnce),
     "blind-memory/remembers": Planted("contract/contents/executions", Plain, Remembers),
+    "blind-memory/stays-on-device": Planted(
+        "contract/contents/executions-that-differ",
+        Plain,
+        StaysOnDevice,
+        "after inputs of up to [0-9]{3},[0-9]{3} bytes that differ in one element",
+    ),
     "alike/attributes-ignored": Planted(
         "contract/alike/layers",
         Plain,
