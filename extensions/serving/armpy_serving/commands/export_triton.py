@@ -115,6 +115,13 @@ _SOME = click.IntRange(min=1)
     help="Give this backend a process of its own, which may crash; may be repeated.",
 )
 @click.option(
+    "--isolate-memory-mb",
+    type=_SOME,
+    metavar="N",
+    help="With --isolate: the most memory of such a process; three quarters of the machine's if "
+    "left out.",
+)
+@click.option(
     "--memory-limit-mb", type=_SOME, metavar="N", help="Refuse what takes more; 4096 if left out."
 )
 @click.option("--target", "targets", multiple=True, metavar="NAME", help="As for 'armpy compile'.")

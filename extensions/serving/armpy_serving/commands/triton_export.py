@@ -78,6 +78,7 @@ def export_command(
     std: tuple[float, ...] | None,
     top: int,
     isolate: tuple[str, ...],
+    isolate_memory_mb: int | None,
     memory_limit_mb: int | None,
     key: str | None,
     inputs: InputRequest,
@@ -86,6 +87,8 @@ def export_command(
 ) -> None:
     """Put each MODEL into a repository of Triton's."""
     _check(models, name, ensemble, mean or std or top, inputs, given["max_batch"])
+    if isolate_memory_mb is not None and not isolate:
+        raise click.UsageError("--isolate-memory-mb is for --isolate.")
     options = {option: given.pop(option) for option in _TRITON_OPTIONS}
     targets, force = given.pop("targets"), given.pop("force")
     options["version"] = given.pop("model_version")
@@ -95,7 +98,7 @@ def export_command(
     written: list[Path] = []
     for path in models:
         load_request = request_of(path, **given)
-        settings = _settings(load_request, isolate, memory_limit_mb)
+        settings = _settings(load_request, isolate, isolate_memory_mb, memory_limit_mb)
         # The shapes of every batch stay prepared until they are saved.
         with load_model(load_request, num_shapes=_num_shapes(inputs, options)) as model:
             for one in reversed(inputs.for_each_set()):
@@ -165,7 +168,10 @@ def _labels(request: ExportRequest, model: Model) -> tuple[str, ...]:
 
 
 def _settings(
-    request: CliLoadRequest, isolate: tuple[str, ...], memory_limit_mb: int | None
+    request: CliLoadRequest,
+    isolate: tuple[str, ...],
+    isolate_memory_mb: int | None,
+    memory_limit_mb: int | None,
 ) -> InstanceSettings:
     """Return how instances load the model."""
     unusual = request.options.unusual()
@@ -184,6 +190,7 @@ def _settings(
         isolation=isolate,
         backend_options=of_backends,
         dynamic_backends_path=tuple(map(os.path.abspath, request.dynamic_backends_path)),
+        isolation_memory_bytes=None if isolate_memory_mb is None else isolate_memory_mb << 20,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, field
 from typing import Any
 
-from armpy import Model, load
+from armpy import IsolationLimits, Model, load
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
@@ -32,6 +32,8 @@ class InstanceSettings:
     """Numbers of rows that the model is prepared for, with a file for each; a batch is filled up to
     the next of them. Empty if batches stay as they are.
     """
+    isolation_memory_bytes: int | None = None
+    """The most that the process of an isolated backend may have; None as for `IsolationLimits`."""
 
     def document(self) -> dict[str, object]:
         """The same for JSON, without unset values."""
@@ -78,13 +80,15 @@ class InstanceSettings:
             load_options["isolation"] = dict.fromkeys(self.isolation, "process")
         options = LoadOptions(**load_options)
         path = os.path.join(folder, self.file_of(size))
-        if not (self.backend_options or self.dynamic_backends_path):
+        limits = IsolationLimits(memory_bytes=self.isolation_memory_bytes)
+        if not (self.backend_options or self.dynamic_backends_path or limits != IsolationLimits()):
             return load(path, **options.given())
         runtime = Runtime(
             RuntimeOptions(
                 **options.values_for_runtime(),
                 backend_options=self.backend_options,
                 dynamic_backends_path=self.dynamic_backends_path,
+                isolation_limits=limits,
             )
         )
         return load(path, **options.on(runtime).given())

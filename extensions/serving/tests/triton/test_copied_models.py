@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from armpy import Model, UnimplementedError
+from armpy_serving.triton.settings import InstanceSettings
 from armpy_testing.command_line import armpy_output
 from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.tflite_writer import TfliteModel
@@ -77,6 +78,28 @@ def test_copied_model_is_read_as_it_was_exported(adapter: ModuleType, tmp_path: 
     code, output = exported(path, "--signature", "two", "--isolate", "CpuRef", "--force")
     assert code == 0, output
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[9, 25]], "on a runtime of its own as well"
+
+
+@pytest.mark.slow
+def test_memory_of_an_isolated_backend_is_limited_on_the_server(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(two_signatures())
+    options = ["--signature", "two", "--isolate", "CpuRef", "--isolate-memory-mb", "1536"]
+    code, output = exported(path, *options)
+    assert code == 0, output
+    folder = tmp_path / "r" / "m" / "1"
+    assert settings_of(folder.parent)["isolation_memory_bytes"] == 1536 << 20
+    with InstanceSettings.of(str(folder)).load(str(folder), 0, 1) as model:
+        model(np.ones((1, 2), np.float32))
+        (status,) = model.runtime.isolation.values()
+    assert "1536 MiB" in status.in_force["memory"], status.in_force
+
+
+def test_memory_limit_of_no_isolated_backend_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(two_signatures())
+    code, output = exported(path, "--isolate-memory-mb", "64")
+    assert (code, "--isolate-memory-mb is for --isolate" in output) == (2, True)
 
 
 def external(folder: Path, location: str) -> Path:
