@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
-from armpy.profiling import short_names
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.comparison.errors import ErrorStats
 from armpy_conformance.comparison.errors import errors as compare_outputs
@@ -29,7 +28,7 @@ _LEAST_PERCENT = 0.0001
 """Smaller errors are given in numbers only by layer."""
 
 _Names: TypeAlias = Mapping[str, tuple[str, str]]
-"""Short name and operator by layer."""
+"""Operator and short name by layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +190,8 @@ def accuracy_parts(accuracy: ModelErrors, known: LayerRows) -> list[Part]:
         return [*parts, Text(text)]
     if accuracy.failure:
         return [*parts, Text(f"Layers were not compared. {accuracy.failure}", "note")]
-    shorts = short_names(error.layer for error in accuracy.errors)
-    names = {
-        error.layer: (shorts[error.layer], _operator(error, known)) for error in accuracy.errors
-    }
+    names = {error.layer: known.name(error.layer, error.operation) for error in accuracy.errors}
     return [*parts, *_parts(accuracy.errors, accuracy.backend, names)]
-
-
-def _operator(error: LayerError, known: LayerRows) -> str:
-    """The kind of a layer in the file's words, where it is one of the file's."""
-    members = known.members(error.layer)
-    return members[0].facts.operator if members else error.operation
 
 
 def compared_backend(model: Model) -> BackendId | None:
@@ -239,7 +229,7 @@ def _parts(errors: Sequence[LayerError], backend: BackendId, names: _Names) -> l
                 ("error after the last layer", f"{last:.3g}"),
             ]
         ),
-        _verdict(errors, outside),
+        _verdict(errors, outside, names),
         *_pictures(errors, names),
     ]
 
@@ -251,7 +241,7 @@ def _pictures(errors: Sequence[LayerError], names: _Names) -> list[Part]:
     return [_chart(errors, names), _table(errors, names)]
 
 
-def _verdict(errors: Sequence[LayerError], outside: Sequence[LayerError]) -> Text:
+def _verdict(errors: Sequence[LayerError], outside: Sequence[LayerError], names: _Names) -> Text:
     """Return the verdict in a line: whether all is well."""
     if errors and not any(error.alone or error.together for error in errors):
         return Text("Every element of every layer is the same on both.", "good")
@@ -259,13 +249,13 @@ def _verdict(errors: Sequence[LayerError], outside: Sequence[LayerError]) -> Tex
         return Text("Every layer keeps the tolerance of its type.", "good")
     first = outside[0]
     text = f"{len(outside)} layers leave the tolerance of their types; the first is "
-    return Text(f"{text}{first.operation} '{first.layer}' on {first.backend}.", "bad")
+    return Text(f"{text}{' '.join(names[first.layer])} on {first.backend}.", "bad")
 
 
 def _chart(errors: Sequence[LayerError], names: _Names) -> Lines:
     """Errors by layer on a logarithmic scale; equal layers lie at its lower end."""
     numbers = [float(n) for n in range(len(errors))]
-    labels = [" ".join(reversed(names[error.layer])) for error in errors]
+    labels = [" ".join(names[error.layer]) for error in errors]
     return Lines(
         "Relative error by layer; at the lower end there is none",
         [
@@ -284,7 +274,7 @@ def _table(errors: Sequence[LayerError], names: _Names) -> Table:
     worst = sorted(errors, key=lambda error: -error.alone if math.isfinite(error.alone) else -1e300)
     rows = [
         (
-            *names[error.layer],
+            *reversed(names[error.layer]),
             error.backend,
             f"{error.alone:.3g}",
             f"{error.together:.3g}",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,26 @@ class LayerRows:
         members = self.members(share.layer)
         return _path(members[0].facts, members[0].facts.name) if members else share.layer
 
+    def name(self, layer: str, operation: str) -> tuple[str, str]:
+        """Return the operator and the short name of a layer of the network.
+
+        Both are the file's. Where several layers of the network make up one of the file, what this
+        one is called within it is added.
+
+        Parameters
+        ----------
+        layer, operation : str
+            Names in the network.
+        """
+        members = self.members(layer)
+        if len(members) != 1:
+            return operation, short_names([layer])[layer]
+        (row,) = members
+        whole = _path(row.facts, row.facts.name)
+        if layer == whole or [_path(row.facts, n) for n in row.facts.layer_names] == [layer]:
+            return row.facts.operator, row.short
+        return row.facts.operator, f"{row.short}/{layer.rpartition('/')[2]}"
+
     def title(self, share: Share) -> str:
         """Return the title of a share of the time: kind and short names."""
         members = self.members(share.layer) if share.layer else []
@@ -156,12 +176,6 @@ def graph_of(model: Model) -> Graph:
     """The graph whose layers backends were asked to take; the model's as long as there is none."""
     optimized = model.runtime.get_network(model.network_id).optimized
     return model.graph if optimized is None else optimized.source
-
-
-def names_of(graph: Graph) -> list[str]:
-    """Operations and short names of a network's layers."""
-    shorts: Mapping[str, str] = short_names(layer.name for layer in graph.layers)
-    return [f"{layer.operation.name} {shorts[layer.name]}" for layer in graph.layers]
 
 
 def times_by_backend(times: RunTimes) -> dict[str, float]:

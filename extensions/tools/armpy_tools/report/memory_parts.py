@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from armpy.core.units import bytes_text
 from armpy.graph import Graph, Value
 from armpy_conformance.pages import Bar, Bars, Facts, Lines, Part, Series, Stack, Text
-from armpy_tools.report.layers import LayerRow, graph_of, names_of
+from armpy_tools.report.layers import LayerRow, LayerRows, graph_of
 
 if TYPE_CHECKING:
     from armpy.compiler.memory.plan import MemoryPlan
     from armpy.model import Model
 
 
-def memory_parts(model: Model, rows: Sequence[LayerRow]) -> list[Part]:
+def memory_parts(model: Model, known: LayerRows) -> list[Part]:
     """Weights, working memory, and how it fills while the model runs."""
     graph, placement = graph_of(model), model.placement
     arenas = {} if placement is None else placement.arena_bytes
@@ -25,11 +25,11 @@ def memory_parts(model: Model, rows: Sequence[LayerRow]) -> list[Part]:
     parts: list[Part] = [
         Facts([(name, bytes_text(size)) for name, size in kinds]),
         Stack("Memory of one model and one run", bars),
-        Bars("Weights by kind of layer", _by_kind(rows), "kind", "weights"),
-        Bars("Weights by layer", _by_layer(rows), "layer", "weights", shown=15),
+        Bars("Weights by kind of layer", _by_kind(known.rows), "kind", "weights"),
+        Bars("Weights by layer", _by_layer(known.rows), "layer", "weights", shown=15),
     ]
     if graph.is_fully_shaped:
-        parts.append(_needed_over_time(graph, sum(arenas.values())))
+        parts.append(_needed_over_time(graph, sum(arenas.values()), known))
     else:
         parts.append(Text("Shapes depend on inputs: memory over time is not known.", "note"))
     optimized = model.runtime.get_network(model.network_id).optimized
@@ -110,11 +110,12 @@ def needed_bytes(graph: Graph) -> list[int]:
     return totals
 
 
-def _needed_over_time(graph: Graph, arena: int) -> Lines:
+def _needed_over_time(graph: Graph, arena: int, known: LayerRows) -> Lines:
     """Tensors that are needed, layer by layer."""
     sizes = needed_bytes(graph)
     xs = [float(n) for n in range(len(sizes))]
-    series = [Series("needed", xs, [size / 1024 for size in sizes], names_of(graph))]
+    names = [" ".join(known.name(layer.name, layer.operation.name)) for layer in graph.layers]
+    series = [Series("needed", xs, [size / 1024 for size in sizes], names)]
     limits = [(f"working memory, {bytes_text(arena)}", arena / 1024)] if arena else []
     caption = "Tensors that are needed while each layer runs, inputs and outputs included"
     return Lines(caption, series, "layer", "KiB", is_step=True, limits=limits)

@@ -160,7 +160,7 @@ def make_report(
         Section("Graph", [graph_part(facts, known.rows)]),
         Section("Placement", placement_parts(model.placement, known.rows, times)),
         Section("Time", time_parts(times, known)),
-        Section("Memory", memory_parts(model, known.rows)),
+        Section("Memory", memory_parts(model, known)),
         Section("Backends compared", comparison),
         Section("Accuracy", [] if accuracy is None else accuracy_parts(accuracy, known)),
         Section("Loading", loading_parts(times.summary)),

@@ -259,6 +259,21 @@ def test_a_measured_name_stands_for_its_parts_or_what_it_lies_in() -> None:
     assert found("a + z") == []
 
 
+def test_a_layer_of_the_network_has_the_name_of_the_file_s() -> None:
+    parts = ("net/conv/Transpose", "net/conv/Convolution2d")
+    layers = (
+        replace(layer(0, "net/conv", operator="Conv"), layer_names=parts),
+        replace(layer(1, "net/act", operator="Relu"), layer_names=("net/act/Activation",)),
+        layer(2, "net/x;net/y/BiasAdd;net/y/MatMul", operator="FULLY_CONNECTED"),
+    )
+    known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
+    assert known.name("net/conv/Transpose", "Transpose") == ("Conv", "conv/Transpose")
+    assert known.name("net/act/Activation", "Activation") == ("Relu", "act")
+    long = "net/x;net/y/BiasAdd;net/y/MatMul"
+    assert known.name(long, "FullyConnected") == ("FULLY_CONNECTED", known.rows[2].short)
+    assert known.name("other", "Softmax") == ("Softmax", "other")
+
+
 def test_fused_layers_share_their_time_with_the_others_named() -> None:
     layers = (layer(0, "a"), layer(1, "b", operator="CONV_2D"), layer(2, "c"))
     known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
