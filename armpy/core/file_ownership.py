@@ -88,10 +88,9 @@ def steps_to(
     OSError
         If there is no such file, or links lead in a circle.
     """
-    place = os.sep
-    yield place, os.lstat(place)
     whole = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
-    rest = whole.split(os.sep)[::-1]
+    place, rest = _root_and_names(whole)
+    yield place, os.lstat(place)
     num_links = 0
     while rest:
         name = rest.pop()
@@ -111,8 +110,15 @@ def steps_to(
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         target = os.readlink(here)
         # A target that is not a whole path counts from the folder that the link lies in.
-        place = os.sep if os.path.isabs(target) else place
-        rest += target.split(os.sep)[::-1]
+        root, names = _root_and_names(target)
+        place = root if os.path.isabs(target) else place
+        rest += names
+
+
+def _root_and_names(path: str) -> tuple[str, list[str]]:
+    """The root of an absolute path, on Windows with its drive, and its names, last first."""
+    drive, names = os.path.splitdrive(path)
+    return drive + os.sep, names.replace(os.altsep or os.sep, os.sep).split(os.sep)[::-1]
 
 
 def links_to(path: str) -> list[str]:

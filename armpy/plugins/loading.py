@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from armpy.plugins.probe import ProbeResult
 
 _log = logging.getLogger("armpy.plugins")
-# The loaders of Linux and macOS name the library in their text only; no field has it.
-_LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file)")
+# Systems' loaders name the library in their text only; no field has it.
+_LIBRARY = re.compile(
+    r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file|' \(or one)"
+)
 
 
 @dataclass(slots=True, eq=False)

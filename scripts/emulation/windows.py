@@ -143,6 +143,7 @@ class Windows:
         variables = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": "/root",
+            "LC_ALL": "C.UTF-8",
             "XDG_RUNTIME_DIR": "/tmp",
             "WINEPREFIX": "/prefix",
             "WINEDEBUG": "-all",

@@ -7,9 +7,11 @@ A file of tests that imports such a system's modules calls ``pytest.importorskip
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -45,7 +47,7 @@ NEEDS_OWNERS = pytest.mark.skipif(
     not HAS_OWNERS, reason=f"{_LACKS}owners and permission bits of files"
 )
 NEEDS_REPLACEABLE_FILES = pytest.mark.skipif(
-    sys.platform == "win32", reason="this system neither replaces nor shortens files in use"
+    sys.platform == "win32", reason="this system neither replaces nor shortens what is in use"
 )
 NEEDS_ROOT = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
@@ -53,6 +55,20 @@ NEEDS_ROOT = pytest.mark.skipif(
 NEEDS_SHARED_MEMORY = pytest.mark.skipif(
     not hasattr(os, "memfd_create"), reason=f"{_LACKS}anonymous shared memory"
 )
+NEEDS_SO_LIBRARIES = pytest.mark.skipif(
+    sys.platform == "win32", reason="this system loads no libraries whose names end in .so"
+)
+NEEDS_STOPPED_PROCESSES = pytest.mark.skipif(
+    not hasattr(signal, "SIGSTOP"), reason=f"{_LACKS}signal that stops a process"
+)
 NEEDS_TRACE_FILES = pytest.mark.skipif(
     sys.platform == "win32", reason=f"{_LACKS}files for marks and names of a trace"
 )
+
+
+def make_file(folder: Path, name: str) -> None:
+    """Make an empty file; skips the test where the system gives no file such a name."""
+    with suppress(OSError):
+        (folder / name).touch()
+    if name not in os.listdir(folder):
+        pytest.skip(f"this system gives no file the name {name!r}")

@@ -20,6 +20,9 @@ from pathlib import Path
 import pytest
 
 from armpy_testing.effort import effort
+
+pytest.importorskip("resource", reason="this system has no limits of resources")
+
 from tests.support.guarded_runs import KINDS, maker, run_guarded
 
 pytestmark = pytest.mark.slow

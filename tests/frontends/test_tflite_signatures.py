@@ -23,6 +23,7 @@ from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration, raises
 from armpy_testing.models.networks import floats
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 
 def read(graph: Subgraph, name: str) -> Tensor:
@@ -153,6 +154,7 @@ def test_an_unknown_signature_is_an_error_that_lists_the_known_ones() -> None:
             model.signature("train")
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_another_signature_is_not_read_from_a_file_that_was_replaced(tmp_path: Path) -> None:
     path, other = tmp_path / "counters.tflite", tmp_path / "other.tflite"
     for file in (path, other):

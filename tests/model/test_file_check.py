@@ -36,6 +36,7 @@ from armpy_testing.backends.scripted_backend import (
     raises,
 )
 from armpy_testing.models.networks import ADD, RELU, chain, f32
+from armpy_testing.systems import NEEDS_OWNERS
 from tests.support.prepared_layouts import read_plainly
 
 files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
@@ -289,6 +290,7 @@ def test_a_file_that_is_refused_does_not_fit(
         armpy.load(path, code=options.get("code"))
 
 
+@NEEDS_OWNERS
 def test_a_file_that_others_can_change_does_not_fit(
     saved: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from armpy.store.archive import checksum_cache as verified
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.networks import placement_of
-from armpy_testing.systems import NEEDS_NAMED_PIPES
+from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_OWNERS, NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_models import use_own_model_cache
 
 
@@ -83,6 +83,7 @@ def test_another_file_with_the_same_contents_is_the_same_model(
     assert armpy.load(copy).is_light
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_file_that_was_changed_in_place_is_another_model(digits: Path, cache: Path) -> None:
     armpy.load(digits)
     info = digits.stat()
@@ -105,6 +106,7 @@ def change_unseen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fstat", lambda handle: shown(fstat(handle)))
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_change_that_no_time_shows_is_another_model(
     digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +141,7 @@ def test_a_name_that_no_file_can_have_is_not_looked_up(name: str) -> None:
     assert model_cache.cached_path(LoadRequest(name, LoadOptions())) is None
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_model_loads_where_the_working_directory_was_deleted(
     digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +241,7 @@ def test_a_damaged_entry_costs_time_alone(digits: Path, cache: Path, damage: str
     assert armpy.load(digits).is_light  # it was replaced
 
 
+@NEEDS_OWNERS
 def test_a_cache_that_others_can_write_to_is_not_used(digits: Path, cache: Path) -> None:
     armpy.load(digits)
     cache.chmod(0o777)
@@ -405,6 +409,7 @@ def shifted(contents: bytes) -> bytes:
     return bytes(model)
 
 
+@NEEDS_REPLACEABLE_FILES
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("in_place", [False, True])
 def test_what_took_a_models_place_while_it_was_loaded_is_not_kept_for_it(
@@ -430,6 +435,7 @@ def test_what_took_a_models_place_while_it_was_loaded_is_not_kept_for_it(
     assert not list(cache.glob("*.tmp"))
 
 
+@NEEDS_REPLACEABLE_FILES
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", ["another", "none"])
 def test_a_model_stays_what_it_was_when_its_file_is_replaced(digits: Path, change: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, ops
+from armpy.core.units import shell_word
 from armpy.errors import InvalidArgumentError, LayerValidationError, arguments_written
 from armpy.execution import TensorSpec
 from armpy.model import InputShapes, choose_shapes, prepare_for
@@ -194,7 +195,7 @@ def test_examples_are_written_as_the_caller_writes_them() -> None:
     shapes = choose_shapes(specs({"a b": (None,)}), [None], {}, dict)
     assert shapes.fix.endswith("for example with shapes={'a b': (1,)}")
     with arguments_written("armpy.cli.written_option:written_option"):
-        assert shapes.fix.endswith("for example with --shape 'a b=1'")
+        assert shapes.fix.endswith(f"for example with --shape {shell_word('a b=1')}")
 
 
 def test_an_input_that_there_is_not_is_refused() -> None:

@@ -20,6 +20,7 @@ from armpy.model.related_models import MOST_KEPT
 from armpy.ops import FullyConnected, Reshape, Shape
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats
 from armpy_testing.shared import shared_file
+from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_models import inputs_of, save_two_inputs
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -128,6 +129,7 @@ def test_state_that_was_made_for_the_file_s_batch_is_named() -> None:
         model.reshape({"x": (5,)})
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_file_is_reshaped_as_it_was_when_it_was_loaded(tmp_path: Path) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(DIGITS.read_bytes())

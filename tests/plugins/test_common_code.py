@@ -31,6 +31,7 @@ from armpy_testing.backends.dynamic_modules import (
     private_modules,
     write_module,
 )
+from armpy_testing.systems import NEEDS_LINKS, NEEDS_OWNERS
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
 from tests.support.pins import file_pin
 
@@ -71,7 +72,7 @@ def pinned(folder: Path, *modules: str) -> BackendRegistry:
     """A registry over a folder, some of whose modules are pinned as they are now."""
     pins = {folder / name: file_pin(folder / name) for name in modules}
     trust = folder.parent / "trust.toml"
-    lines = [f'"{path}" = "{digest}"' for path, digest in pins.items()]
+    lines = [f"'{path}' = '{digest}'" for path, digest in pins.items()]
     trust.write_text("\n".join(["[files]", *lines]))
     return discover(folder, trust_file=trust)
 
@@ -342,6 +343,7 @@ def test_libraries_find_those_of_the_common_code_beside_them(
         assert any(str(folder) in line for line in lines) is not is_pinned
 
 
+@NEEDS_OWNERS
 def test_others_must_not_be_able_to_write_to_it(tmp_path: Path) -> None:
     folder = vendor(tmp_path / "plugins", "Npu")
     (folder / "Acme_common" / "part.py").chmod(0o666)
@@ -350,6 +352,7 @@ def test_others_must_not_be_able_to_write_to_it(tmp_path: Path) -> None:
     assert "can be written by everybody" in reason
 
 
+@NEEDS_LINKS
 def test_a_link_to_it_is_followed(tmp_path: Path) -> None:
     elsewhere = vendor(tmp_path / "elsewhere")
     folder = tmp_path / "plugins"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import subprocess
 import sys
@@ -131,8 +132,8 @@ class BytesPath:
         ("", ()),
         ("/a", ("/a",)),
         ("/a:/b", ("/a:/b",)),
-        (Path("/a"), ("/a",)),
-        (["/a", Path("/b")], ("/a", "/b")),
+        (Path("/a"), (os.path.normpath("/a"),)),
+        (["/a", Path("/b")], ("/a", os.path.normpath("/b"))),
         ([""], ("",)),
     ],
 )

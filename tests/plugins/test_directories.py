@@ -17,6 +17,7 @@ from armpy.plugins import (
     SkippedPath,
 )
 from armpy_testing.backends.dynamic_modules import write_module
+from armpy_testing.systems import NEEDS_LINKS, make_file
 from tests.support.pins import file_pin
 
 BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
@@ -118,7 +119,7 @@ def test_vendor_name_backend_is_a_name(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_anything_else_is_no_name(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).touch()
+    make_file(tmp_path, name)
     modules, skipped = found_in(tmp_path)
     assert modules == []
     assert all(path.reason == BAD_NAME for path in skipped)
@@ -182,6 +183,7 @@ def test_an_override_makes_the_environment_ignored(
     assert found_in("") == ([], [SkippedPath("", "the path is empty")])
 
 
+@NEEDS_LINKS
 def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
     tmp_path: Path,
 ) -> None:
@@ -209,6 +211,7 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
     }
 
 
+@NEEDS_LINKS
 def test_the_links_name_counts_and_not_that_of_its_target(tmp_path: Path) -> None:
     target = write_module(tmp_path, "anything")
     os.symlink("anything.py", tmp_path / "Arm_Npu_backend.py")
@@ -216,6 +219,7 @@ def test_the_links_name_counts_and_not_that_of_its_target(tmp_path: Path) -> Non
     assert (module.name, module.path) == ("Arm_Npu_backend", str(target.resolve()))
 
 
+@NEEDS_LINKS
 def test_the_same_file_in_two_directories_counts_once(tmp_path: Path) -> None:
     write_module(tmp_path / "a", "Arm_Npu_backend")
     os.symlink(tmp_path / "a", tmp_path / "b")
@@ -252,6 +256,7 @@ def test_a_directory_that_is_gone_when_it_is_listed_is_skipped(
     assert found_in(tmp_path) == ([], [expected])
 
 
+@NEEDS_LINKS
 def test_the_files_of_a_package_are_sorted_without_bytecode_and_links_are_followed_once(
     tmp_path: Path,
 ) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from armpy.errors import BackendUnavailableError
@@ -28,7 +30,7 @@ def test_a_backend_of_a_missing_distribution_is_installed_by_the_fix(
     text = f"It comes with {distribution}, which is missing. Run: {install_line(distribution)}"
     assert suggest_backend(name, OWN) == question + text
     folder = distribution.removeprefix("armpy-")
-    assert f"backends/{folder}" in text or f"pip install {distribution}" in text
+    assert os.path.join("backends", folder) in text or f"pip install {distribution}" in text
 
 
 def test_an_installed_backend_is_only_suggested() -> None:

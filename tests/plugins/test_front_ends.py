@@ -164,8 +164,8 @@ def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> N
         r"got a text file\. "
         r"Check the path, .*\. Other front-ends are toy \(\.toy\): choose one with "
         r"front_end='toy', for example\. "
-        r"To read \.armnn files, run: pip install \S*/extensions/compat\. "
-        r"To read \.onnx files, run: pip install \S*/extensions/onnx\. "
+        r"To read \.armnn files, run: pip install \S*[/\\]extensions[/\\]compat\. "
+        r"To read \.onnx files, run: pip install \S*[/\\]extensions[/\\]onnx\. "
         r"Left out is armpy_register_front_end of plugin "
         r"'odd' from odd-plugin 1\.0: it returned 3\. Expected FrontEnd\."
     )

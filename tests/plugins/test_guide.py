@@ -38,6 +38,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import Handles, Outputs, registry_of
 from armpy_testing.models.networks import ADD, f32, floats
+from armpy_testing.systems import NEEDS_SO_LIBRARIES
 from tests.support.compiled_modules import compile_backend
 
 
@@ -302,6 +303,7 @@ def test_libraries_of_valid_names_are_loaded_and_others_are_not(tmp_path: Path) 
         assert ("Npu" in ids) == (name in VALID), name
 
 
+@NEEDS_SO_LIBRARIES
 def test_the_guides_table_of_names(tmp_path: Path) -> None:
     a, b = tmp_path / "pathA", tmp_path / "pathB"
     a.mkdir()

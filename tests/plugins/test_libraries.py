@@ -33,6 +33,7 @@ from armpy_testing.backends.dynamic_modules import (
     write_module,
 )
 from armpy_testing.models.networks import ADD, floats, placement_of
+from armpy_testing.systems import NEEDS_SO_LIBRARIES
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
 from tests.support.pins import file_pin
 
@@ -167,6 +168,7 @@ NO_LIBRARIES = {
 }
 
 
+@NEEDS_SO_LIBRARIES
 @pytest.mark.parametrize("case", NO_LIBRARIES)
 def test_what_is_no_library_stops_no_other(folder: Path, case: str) -> None:
     content, reason = NO_LIBRARIES[case]

@@ -209,6 +209,7 @@ def test_bytecode_of_a_packages_parts_is_neither_read_nor_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
     source = module_source(extra="from .inner.part import NAME\nget_backend_id = lambda: NAME")
     source += "\nBackend.get_id = lambda self: NAME"
     package = write_module(tmp_path, "Arm_Npu_backend", source, other="")

@@ -202,7 +202,8 @@ def test_without_a_plugin_a_preference_names_the_extension_that_has_one() -> Non
         pytest.raises(
             InvalidArgumentError,
             match=r"preference: placement by cost needs armpy-tools.*Expected 'preference'.*"
-            r"got 'sustained'\. Run: pip install \./extensions/conformance \./extensions/tools",
+            r"got 'sustained'\. Run: pip install \.[/\\]extensions[/\\]conformance "
+            r"\.[/\\]extensions[/\\]tools",
         ),
     ):
         runtime.load_network(chain())

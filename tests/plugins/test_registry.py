@@ -431,7 +431,8 @@ def test_an_override_is_one_path_that_no_colon_divides(tmp_path: Path) -> None:
     registry = armpy.backend_registry(dynamic_backends_path=path)
     assert [skipped.path for skipped in registry.skipped_paths] == [path]
     assert not registry.is_registered("One")
-    both = armpy.backend_registry(dynamic_backends_path=path.split(":"))
+    places = [str(tmp_path / "one"), str(tmp_path / "two")]
+    both = armpy.backend_registry(dynamic_backends_path=places)
     assert both.is_registered("One")
     assert both.is_registered("Two")  # equally named files of two directories are both loaded
 

@@ -39,7 +39,13 @@ from armpy_testing.backends.dynamic_modules import (
     write_module,
 )
 from armpy_testing.backends.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
-from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_ROOT
+from armpy_testing.systems import (
+    NEEDS_LINKS,
+    NEEDS_NAMED_PIPES,
+    NEEDS_OWNERS,
+    NEEDS_ROOT,
+    make_file,
+)
 from tests.support.pins import distribution_pin, file_pin
 
 LATE = """
@@ -216,7 +222,7 @@ def test_a_probe_loads_what_is_pinned_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a\nb.py", "a\rb.py", "a\\b.py"])
 def test_names_that_could_be_two_lines_have_no_digest(tmp_path: Path, name: str) -> None:
     package = write_module(tmp_path, "Arm_Npu_backend", part="")
-    (package / name).touch()
+    make_file(package, name)
     with pytest.raises(RejectionError, match="has a line end or backslash in its name"):
         module_snapshot(str(package))
 
@@ -242,6 +248,8 @@ def test_a_pipe_in_a_package_is_refused_at_once(tmp_path: Path) -> None:
         assert reason in candidate.reason
 
 
+@NEEDS_OWNERS
+@NEEDS_LINKS
 def test_every_link_on_the_way_counts(tmp_path: Path) -> None:
     folder, between, home = (tmp_path / name for name in ("plugins", "between", "home"))
     folder.mkdir()
@@ -277,6 +285,7 @@ def test_a_link_of_another_user_on_the_way_is_refused(tmp_path: Path) -> None:
     assert candidate.reason == expected
 
 
+@NEEDS_LINKS
 def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
@@ -317,6 +326,7 @@ def remembered(path: Path) -> Candidate:
     return candidate
 
 
+@NEEDS_OWNERS
 @pytest.mark.parametrize("mode", [0o666, 0o664])
 def test_a_remembered_probe_that_others_can_change_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from armpy_testing.backends.dynamic_modules import (
     write_module,
 )
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
-from armpy_testing.systems import NEEDS_OWNERS, NEEDS_ROOT
+from armpy_testing.systems import NEEDS_LINKS, NEEDS_OWNERS, NEEDS_ROOT
 from tests.support.pins import distribution_pin, file_pin
 
 STRANGER = 12345
@@ -75,6 +76,7 @@ def reasons(registry: BackendRegistry) -> dict[str, str]:
     }
 
 
+@NEEDS_OWNERS
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("place", "who", "mode"),
@@ -111,6 +113,8 @@ def test_what_others_can_write_is_refused_without_being_imported(
     assert {backend.get_id() for backend in allowed.available()} >= {"File", "Package"}
 
 
+@NEEDS_LINKS
+@NEEDS_OWNERS
 def test_a_links_target_counts(plugins: Path, tmp_path: Path) -> None:
     target = write_module(tmp_path / "open", "target")
     (plugins / "Arm_Link_backend.py").symlink_to(target)
@@ -118,6 +122,7 @@ def test_a_links_target_counts(plugins: Path, tmp_path: Path) -> None:
     assert "open can be written by everybody" in reasons(discover(plugins))["Arm_Link_backend"]
 
 
+@NEEDS_OWNERS
 @pytest.mark.parametrize("place", ["__pycache__", "sub", "sub/inner"])
 def test_directories_of_a_package_count_without_files_in_them(plugins: Path, place: str) -> None:
     folder = plugins / "Arm_Package_backend" / place
@@ -128,6 +133,8 @@ def test_directories_of_a_package_count_without_files_in_them(plugins: Path, pla
     assert f"its directory {folder} can be written by everybody" in refused["Arm_Package_backend"]
 
 
+@NEEDS_LINKS
+@NEEDS_OWNERS
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_the_directory_that_a_link_in_a_package_leads_into_counts(
     plugins: Path, tmp_path: Path, is_folder: bool
@@ -167,6 +174,7 @@ def test_what_belongs_to_another_user_is_refused(plugins: Path, place: str) -> N
     assert {"owned by another user (id 12345)" in reason for reason in refused.values()} == {True}
 
 
+@NEEDS_OWNERS
 def test_files_that_were_changed_after_they_were_found_are_checked_again(plugins: Path) -> None:
     registry = discover(plugins)
     (plugins / "Arm_File_backend.py").chmod(0o666)
@@ -177,7 +185,7 @@ def test_files_that_were_changed_after_they_were_found_are_checked_again(plugins
 def test_files_that_are_gone_are_refused(plugins: Path) -> None:
     registry = discover(plugins)
     (plugins / "Arm_File_backend.py").unlink()
-    with pytest.raises(BackendUnavailableError, match=r"it cannot be read: .*No such file"):
+    with pytest.raises(BackendUnavailableError, match=r"it cannot be read: "):
         registry.get("File")
 
 
@@ -215,12 +223,14 @@ def test_pinned_modules_are_loaded_only_unchanged(plugins: Path) -> None:
     }
 
 
+@NEEDS_LINKS
 def test_a_pin_may_name_a_link(plugins: Path, tmp_path: Path) -> None:
     (tmp_path / "link.py").symlink_to(plugins / "Arm_File_backend.py")
     refused = reasons(discover(plugins, f"[files]\n'{tmp_path}/link.py' = '{'0' * 64}'"))
     assert set(refused) == {"Arm_File_backend"}
 
 
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="sha256sum is not installed")
 def test_digests_are_those_of_sha256sum(plugins: Path) -> None:
     file, package = plugins / "Arm_File_backend.py", plugins / "Arm_Package_backend"
     assert file_pin(file) == hashlib.sha256(file.read_bytes()).hexdigest()
@@ -356,6 +366,7 @@ def test_a_missing_trust_file_is_an_error(tmp_path: Path) -> None:
         read_trust(PluginOptions(trust_file=tmp_path / "missing.toml"))
 
 
+@NEEDS_OWNERS
 def test_a_trust_file_that_others_can_change_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "trust.toml"
     path.touch()

@@ -10,10 +10,12 @@ import shutil
 import site
 import subprocess
 import tomllib
-import venv
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from tests.support import page_files, page_session
 from tests.support.pages import ROOT, Block, blocks
@@ -22,6 +24,12 @@ __all__ = ["INSTALLS", "Reader", "blocks", "commands_of", "first_missing"]
 
 INSTALLS = "installs from a package index"
 """Reason of blocks that are run in nightly tests, in an environment without any package."""
+
+
+def _venv() -> ModuleType:
+    """Python's module `venv`; Windows' embeddable package has none."""
+    module: ModuleType = pytest.importorskip("venv", reason="this Python makes no environments")
+    return module
 
 
 class Reader:
@@ -48,7 +56,7 @@ class Reader:
         self._shell_state = home / "shell"
         self.installs = nightly and any(block.nightly == INSTALLS for block in blocks(page))
         if self.installs:
-            venv.create(self.environment, with_pip=True, symlinks=True)
+            _venv().create(self.environment, with_pip=True, symlinks=True)
             self._copy_checkout(home)
         else:
             self._make_environment()
@@ -115,7 +123,7 @@ class Reader:
 
     def _make_environment(self) -> None:
         """An environment with the packages installed here, in which more can be installed."""
-        venv.create(self.environment, with_pip=False, symlinks=True)
+        _venv().create(self.environment, with_pip=False, symlinks=True)
         (packages,) = self.environment.glob("lib/python*/site-packages")
         here = [path for path in site.getsitepackages() if Path(path).is_dir()]
         lines = [f"import site; site.addsitedir({path!r})" for path in here]

@@ -68,7 +68,7 @@ def _own_files() -> frozenset[str]:
     packages = {"armpy": "", **{name.replace("-", "_"): place for name, place in FOLDERS.items()}}
     # Beside armpy where installed, and in its project's folder in a checkout.
     return frozenset(
-        os.path.join(root, place, package, "__init__.py")
+        os.path.join(root, *place.split("/"), package, "__init__.py")
         for package, folder in packages.items()
         for place in ("", folder)
     )
