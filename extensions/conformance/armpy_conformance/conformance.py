@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from armpy.core.dataclass import dataclass
+from armpy.core.resident_memory import machine_memory_bytes
 from armpy.errors import BackendError, InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
@@ -42,6 +43,9 @@ _OPEN = "open:"
 
 _PAGE = 2000
 """Ids in one answer of a process."""
+
+_MOST_MEMORY_BYTES = 8 << 30
+"""Memory of a process that judges cases, on machines with more; no case needs a fourth of it."""
 
 CASE_TIMEOUT_S = 300.0
 """How long one case may take in a process of its own."""
@@ -107,6 +111,7 @@ def run_conformance(
     progress: Progress | None = None,
     fail_fast: bool = False,
     jobs: int | None = None,
+    memory_bytes: int | None = None,
     soak: int = 0,
 ) -> ConformanceResult:
     """Find out whether a backend keeps its contract and gives right answers.
@@ -126,6 +131,9 @@ def run_conformance(
     jobs : int, optional
         Judge the cases in so many processes: one that the backend ends, or a case that takes
         longer than five minutes, has crashed, and the others go on. In this process if left out.
+    memory_bytes : int, optional
+        Limit of the memory of each of these processes, 0 for none; 8 GiB or three quarters of the
+        machine's, whichever is less, if left out.
     soak : int
         Executions of each of a few networks in ``contract/lifecycle/executions-go-on-for-long``,
         which a backend passes unseen without any.
@@ -155,7 +163,11 @@ def run_conformance(
     started = time.perf_counter()
     options = runtime_options or RuntimeOptions()
     results: dict[str, CaseResult] = {}
-    trial_cases = _CasesHere(subject) if jobs is None else _CasesElsewhere(subject, options, jobs)
+    trial_cases = (
+        _CasesHere(subject)
+        if jobs is None
+        else _CasesElsewhere(subject, options, jobs, memory_bytes)
+    )
     with closing(trial_cases) as cases:
         everything = cases.ids()
         chosen = _selected(everything, filter)
@@ -224,13 +236,21 @@ class _CasesElsewhere:
         Without a registry.
     jobs : int
         Number of processes.
+    memory_bytes : int or None
+        As of `run_conformance`.
 
     Notes
     -----
     Making all cases takes seconds, so this process makes none: the first worker lists their ids.
     """
 
-    def __init__(self, subject: BackendUnderTest, options: RuntimeOptions, jobs: int) -> None:
+    def __init__(
+        self,
+        subject: BackendUnderTest,
+        options: RuntimeOptions,
+        jobs: int,
+        memory_bytes: int | None,
+    ) -> None:
         if options.registry is not None:
             raise InvalidArgumentError(
                 "backends of a registry cannot be tried in other processes",
@@ -244,7 +264,12 @@ class _CasesElsewhere:
         self._make_judge: Callable[[], Judge[str, Any]] = partial(
             JudgeById, subject.backend_id, options, subject.soak
         )
-        self._first: JudgingWorker[str] = JudgingWorker(self._make_judge, CASE_TIMEOUT_S)
+        if memory_bytes is None:
+            memory_bytes = min(_MOST_MEMORY_BYTES, machine_memory_bytes() * 3 // 4)
+        self._memory_bytes = memory_bytes
+        self._first: JudgingWorker[str] = JudgingWorker(
+            self._make_judge, CASE_TIMEOUT_S, memory_bytes
+        )
 
     def ids(self) -> list[str]:
         """Ids of all cases, in their order; raises as `BackendUnderTest.check_availability`."""
@@ -268,6 +293,7 @@ class _CasesElsewhere:
             CaseResult,
             jobs=self._jobs,
             timeout_s=CASE_TIMEOUT_S,
+            memory_bytes=self._memory_bytes,
             first=self._first,
         )
         for result in judged_results:

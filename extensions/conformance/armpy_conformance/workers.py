@@ -17,7 +17,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from armpy.compiler.files.plain import PlainReader, plain
 from armpy.core.dataclass import dataclass
-from armpy.core.processes.worker import Worker
+from armpy.core.processes.worker import Worker, WorkerSettings
+from armpy.core.resident_memory import machine_memory_bytes
+from armpy.core.units import bytes_text
 from armpy.errors import DeadObjectError
 from armpy_conformance.processes.process_state import flush_output
 from armpy_conformance.result import CaseResult
@@ -36,6 +38,9 @@ _FAULT_REPORT = "Fatal Python error"
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 """A frame in that report, the innermost first."""
+
+_OUT_OF_MEMORY = re.compile("bad_alloc|MemoryError|[Cc]annot allocate memory|[Oo]ut of memory")
+"""What is written or raised where memory is refused."""
 
 _STAGES = {
     "is_layer_supported": "a question about a layer",
@@ -79,6 +84,7 @@ def judge_in_workers(
     *,
     jobs: int,
     timeout_s: float = 60.0,
+    memory_bytes: int | None = None,
     first: JudgingWorker[ItemT] | None = None,
 ) -> Iterator[ResultT | LostItem[ItemT]]:
     """Judge every item, batch by batch, in `jobs` processes.
@@ -96,6 +102,8 @@ def judge_in_workers(
         Number of workers.
     timeout_s : float
         How long one item may take.
+    memory_bytes : int, optional
+        As of `JudgingWorker`.
     first : JudgingWorker, optional
         A worker with such a judge, which is used as one of the workers and ended with them.
 
@@ -108,7 +116,7 @@ def judge_in_workers(
     waiting: queue.SimpleQueue[Sequence[ItemT]] = queue.SimpleQueue()
     for batch in filter(None, batches):
         waiting.put(batch)
-    crew = _Crew(waiting, make_judge, kind, timeout_s, first)
+    crew = _Crew(waiting, make_judge, kind, timeout_s, memory_bytes, first)
     threads = [
         threading.Thread(target=crew.work, name="armpy-judge", daemon=True)
         for _ in range(min(jobs, waiting.qsize()))
@@ -140,13 +148,21 @@ class JudgingWorker(Generic[ItemT]):
         As of `judge_in_workers`.
     timeout_s : float
         Time limit of an item.
+    memory_bytes : int, optional
+        Limit of the process's own memory; three quarters of the machine's if left out, 0 for none.
     """
 
     def __init__(
-        self, make_judge: Callable[[], Judge[ItemT, Any]], timeout_s: float = 60.0
+        self,
+        make_judge: Callable[[], Judge[ItemT, Any]],
+        timeout_s: float = 60.0,
+        memory_bytes: int | None = None,
     ) -> None:
         self._make_judge = make_judge
         self._timeout_s = timeout_s
+        self._memory_bytes = (
+            machine_memory_bytes() * 3 // 4 if memory_bytes is None else memory_bytes
+        )
         self._worker: Worker | None = None
         self._seen = ""
         self._is_stopped = False
@@ -159,24 +175,35 @@ class JudgingWorker(Generic[ItemT]):
             answer = worker.request(item, timeout_s=self._timeout_s)
         except DeadObjectError:
             late = f"no answer within {self._timeout_s:g} s"
-            lost = LostItem(item, late if worker.is_late else _end(worker))
+            reason = late if worker.is_late else _end(worker)
+            lost = LostItem(item, reason + self._refused(self._written(worker)))
             self.stop()
             return lost
         result = PlainReader().read(kind, answer.get("result"), "result")
         if isinstance(result, CaseResult) and result.outcome.is_bad:
-            return replace(result, output=self._new_output(worker))
+            output = self._new_output(worker)
+            text = result.text + self._refused(f"{result.text}\n{output}")
+            return replace(result, text=text, output=output)
         return result
+
+    def _refused(self, text: str) -> str:
+        """The limit of memory, for a failure by whose text memory was refused; else empty."""
+        if not self._memory_bytes or not _OUT_OF_MEMORY.search(text):
+            return ""
+        limit = bytes_text(self._memory_bytes)
+        return f"; memory was refused in a process with a limit of {limit}"
 
     def _new_output(self, worker: Worker) -> str:
         """The last lines that the process has written for this item."""
-        text = worker.output()
-        # Of longer outputs only the end is kept.
-        new = text.removeprefix(self._seen) if text.startswith(self._seen) else text
-        lines = [line[:_MOST_OUTPUT] for line in new.splitlines() if line.strip()]
+        lines = [line[:_MOST_OUTPUT] for line in self._written(worker).splitlines() if line.strip()]
         return "\n".join(lines[-_MOST_LINES:])
 
+    def _written(self, worker: Worker) -> str:
+        """All that the process has written for this item; of longer outputs only the end."""
+        return worker.output().removeprefix(self._seen)
+
     def _begin(self) -> Worker:
-        worker = self._worker = Worker(_HANDLER)
+        worker = self._worker = Worker(_HANDLER, WorkerSettings(memory_bytes=self._memory_bytes))
         if self._is_stopped:
             worker.kill("the run was stopped")
         worker.request(self._make_judge, timeout_s=_START_S, is_own_time=True)
@@ -205,10 +232,11 @@ class _Crew(Generic[ItemT]):
         make_judge: Callable[[], Judge[ItemT, Any]],
         kind: type[Any],
         timeout_s: float,
+        memory_bytes: int | None,
         first: JudgingWorker[ItemT] | None,
     ) -> None:
         self._waiting = waiting
-        self._make_worker = partial(JudgingWorker[ItemT], make_judge, timeout_s)
+        self._make_worker = partial(JudgingWorker[ItemT], make_judge, timeout_s, memory_bytes)
         self._kind = kind
         self._is_stopped = False
         self._workers: list[JudgingWorker[ItemT]] = []

@@ -71,6 +71,34 @@ def test_a_case_that_ends_its_process_is_named_and_the_others_go_on(
     assert "Ending: 9 passed, 1 crashed" in text
 
 
+GROWS = {
+    # What Python raises, and what a C++ library writes before it ends its process.
+    "failed": "self.kept = bytearray(3 << 30)",
+    "crashed": """
+            try:
+                self.kept = bytearray(3 << 30)
+            except MemoryError:
+                os.write(2, b"terminate called: std::bad_alloc")
+                os.abort()""",
+}
+
+
+@pytest.mark.parametrize("outcome", GROWS)
+def test_a_case_whose_process_reaches_its_memory_limit_says_so(
+    outcome: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ending(tmp_path, GROWS[outcome])
+    command = ["conformance", "Ending", "--dynamic-backends-path", str(folder)]
+    command += ["--filter", "ElementwiseBinary/by-hand-sub"]
+    for megabytes, is_reached in ((2048, True), (8192, False)):
+        armpy_command([*command, "--memory-limit-mb", str(megabytes)])
+        lines = [line for line in capsys.readouterr().out.splitlines() if ": Elementwise" in line]
+        said = "; memory was refused in a process with a limit of 2 GiB"
+        # With enough memory nothing but the answer is wrong.
+        assert [line.endswith(said) for line in lines] == [is_reached], lines
+        assert lines[0].startswith(f"{outcome if is_reached else 'failed'}: ")
+
+
 ENGINE = """
 import os
 

@@ -70,6 +70,13 @@ def command() -> None:
     "crashed, and the others go on.",
 )
 @click.option(
+    "--memory-limit-mb",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Memory of each child process, 0 for no limit; 8192 or three quarters of the machine's, "
+    "whichever is less, if left out.",
+)
+@click.option(
     "--in-process", is_flag=True, help="Run the cases in the command's own process, for debuggers."
 )
 @click.option(

@@ -34,6 +34,7 @@ def cases(
     only_list: bool,
     fail_fast: bool,
     jobs: int | None,
+    memory_limit_mb: int | None,
     in_process: bool,
     soak: int | None,
     known_failures: str | None,
@@ -47,6 +48,8 @@ def cases(
         raise click.UsageError("--known-failures and --html go with one backend.")
     if in_process and jobs is not None:
         raise click.UsageError("--in-process and --jobs exclude each other.")
+    if in_process and memory_limit_mb is not None:
+        raise click.UsageError("--in-process and --memory-limit-mb exclude each other.")
     options = runtime_options(dynamic_backends_path, backend_options)
     ids, unusable = backends_to_try(backend, every, options)
     if only_list:
@@ -59,6 +62,7 @@ def cases(
         known_failures=known_failures,
         fail_fast=fail_fast,
         jobs=None if in_process else jobs or 1,
+        memory_bytes=None if memory_limit_mb is None else memory_limit_mb << 20,
         soak=soak or 0,
     )
     results: list[ConformanceResult] = []
