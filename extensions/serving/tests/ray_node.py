@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +19,11 @@ from armpy_testing.digits import MODEL as DIGITS
 @contextmanager
 def ray_node(ray: Any, num_cpus: int = 2) -> Iterator[None]:
     """A node that counts so many processors, on the loopback alone."""
+    # Ray Serve ends a proxy that is not ready after this time, 5 s by default, and starts another
+    # one; on a busy machine the imports alone take longer.
+    os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "60")
+    # Workers have the checkout on their path, whose own folder of tests has this package's name.
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__package__])
     ray.init(
         num_cpus=num_cpus,
         _node_ip_address="127.0.0.1",
