@@ -8,8 +8,9 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from armpy.core.dataclass import dataclass
 from armpy.core.processes.worker import Worker, WorkerSettings
@@ -124,11 +125,13 @@ class CaseServer:
     """Runs a case in a worker."""
 
     def answer(
-        self, request: tuple[Task, float], descriptors: Sequence[int]
+        self,
+        request: tuple[Task, float],
+        attachments: Any,  # Any: of the core's own type, which has `files`
     ) -> Mapping[str, object]:
         """Run a case and say what came of it; shortly before it hangs, where its threads are."""
         task, timeout_s = request
-        (announced,) = descriptors
+        (announced,) = attachments.files
         faulthandler.dump_traceback_later(0.8 * timeout_s)
         case = next(case for case in (SURVEY, *CASES, AFTERWARDS) if case.id == task.case)
 
