@@ -29,6 +29,9 @@ LONGEST_WAIT_S = 60.0
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.1
 
+_MOST_REFUSALS = 100
+"""Times in a row that Windows refuses to open a lock's file, which another process may remove."""
+
 _LONGEST_ID = 20
 """Bytes of a process id."""
 
@@ -86,10 +89,16 @@ def _acquired(path: Path, deadline_s: float) -> int | None:
     """A descriptor of the locked file; None if it cannot be had."""
     limit_s = time.perf_counter() + LONGEST_WAIT_S
     pause_s = _FIRST_PAUSE_S
+    refusals = 0
     while True:
         try:
             handle = _opened(path)
+            refusals = 0
         except OSError as error:
+            refusals += 1
+            if _may_pass(error) and refusals < _MOST_REFUSALS:
+                time.sleep(_FIRST_PAUSE_S)
+                continue
             _log.info("%s cannot be locked: %s", path, error)
             return None
         try:
@@ -129,6 +138,11 @@ def _opened(path: Path) -> int:
     # Not for programs that are started: they would hold the lock as long as they run.
     flags = os.O_RDWR | os.O_CREAT | no_link | getattr(os, "O_CLOEXEC", 0)
     return os.open(path, flags, 0o600)
+
+
+def _may_pass(error: OSError) -> bool:
+    """Return whether a file cannot be opened for a moment only, as another process removes it."""
+    return sys.platform == "win32" and isinstance(error, PermissionError)
 
 
 def _remove(path: Path, handle: int) -> None:

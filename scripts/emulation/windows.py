@@ -12,6 +12,7 @@ vanish with it: the folder may be deleted at any time.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -21,6 +22,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
+from typing import Any
 
 from emulation.complex_functions import add_complex_functions
 from emulation.environment import ROOT, MissingError, run_program
@@ -40,7 +42,7 @@ _VERSION = "313"
 _WHEELS = ("colorama",)
 """Needed on Windows only, which pip does not see when it downloads for another system."""
 
-_UNNEEDED = frozenset({"armpy", "pytest-cov", "pytest-xdist", "setuptools", "pip"})
+_UNNEEDED = frozenset({"pytest-cov", "pytest-xdist", "setuptools", "pip"})
 _EXTENSIONS = ("compat", "conformance", "mediapipe", "nnapi", "onnx", "serving", "tools")
 
 _CHECKOUT = "armpy"
@@ -246,12 +248,24 @@ def _unpack_wheels(windows: Windows) -> None:
 
 
 def _requirements() -> list[str]:
-    """Return what armpy's project needs, for its tests too."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    """Return what armpy's project, for its tests too, and the extensions need."""
+    project = _project(ROOT)
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["cli"], *extras["sign"], *extras["test"]]
-    names = {requirement: requirement.partition("[")[0].partition(">")[0] for requirement in wanted}
-    return [requirement for requirement, name in names.items() if name not in _UNNEEDED]
+    for name in _EXTENSIONS:
+        wanted += _project(ROOT / "extensions" / name)["dependencies"]
+    names = {requirement: re.split(r"[\[>=]", requirement)[0] for requirement in wanted}
+    return [
+        requirement
+        for requirement, name in names.items()
+        if name not in _UNNEEDED and not name.startswith("armpy")
+    ]
+
+
+def _project(folder: Path) -> dict[str, Any]:  # Any: as the file has it
+    """Return a project's table of its file."""
+    document = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    return dict(document["project"])
 
 
 def _announce_packages(windows: Windows) -> None:

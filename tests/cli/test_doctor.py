@@ -46,6 +46,7 @@ from armpy_testing.backends.fake_distributions import fake_site
 from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.shared import shared_file
+from armpy_testing.systems import NEEDS_OWNERS
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -612,6 +613,7 @@ def test_a_check_that_fails_is_reported(tmp_path: Path, registry: BackendRegistr
     assert "A / check" in reason
 
 
+@NEEDS_OWNERS
 @pytest.mark.parametrize("code", ["trusted", "signed", "never"])
 def test_programs_of_a_file_whose_code_may_not_be_used_are_not(
     code: str, tmp_path: Path, registry: BackendRegistry

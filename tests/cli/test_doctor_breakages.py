@@ -25,6 +25,7 @@ from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import fake_site
 from armpy_testing.command_line import Cli, find_backends_in
 from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.systems import NEEDS_OWNERS
 from tests.support.pages import ROOT
 
 for library in ("click", "rich", "PIL"):
@@ -246,6 +247,7 @@ def test_a_trust_file_that_is_missing_is_named(
 # The cache
 
 
+@NEEDS_OWNERS
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no file system of that kind")
 def test_a_home_that_cannot_be_written_is_named(
     installation: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -268,6 +270,7 @@ def test_no_home_is_named(
 ) -> None:
     monkeypatch.delenv("ARMPY_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)  # Windows' folder
     monkeypatch.setattr("armpy.core.file_ownership.os.path.expanduser", lambda path: path)
     assert (
         "cache: nothing is kept: the user has no home directory. Set ARMPY_CACHE_DIR to a folder"

@@ -27,6 +27,7 @@ from armpy_testing.models.tflite_metadata import (
     packed,
 )
 from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 PIXELS = np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8)
 
@@ -149,6 +150,7 @@ def test_damaged_metadata_are_left_alone_with_a_hint(picture: str) -> None:
     assert "the file's metadata are left alone: " in report.hints[-1]
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_inspect_shows_metadata_and_damage(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "model.tflite"
     content = image_model([127.5], [127.5], SIX)

@@ -11,6 +11,7 @@ import armpy
 from armpy_testing.command_line import Cli
 from armpy_testing.models.networks import RELU, f32
 from armpy_testing.signing_keys import write_signing_key
+from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_layouts import VERSION, read_plainly
 
 for library in ("click", "rich", "PIL"):
@@ -81,6 +82,7 @@ def test_the_text_has_the_same_facts(cli: Cli, compiled: str) -> None:
     ) or ("x86_64" not in out)
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_signature_is_checked(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     key, path = write_signing_key(tmp_path / "key.pem"), tmp_path / "signed.armpy"

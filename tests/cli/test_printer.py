@@ -175,7 +175,8 @@ def test_columns_without_room_are_left_out_in_order_and_named(
     Printer().table(columns, [row], leaves_out=["quartiles>", "KiB>"])
     heading, cells, note = shown(capsys)
     assert (heading.split(), cells.split()) == (["share", "KiB", "layer"], [row[0], *row[2:]])
-    assert note == "not shown in 40 columns: quartiles"
+    # A console of Windows loses one of the 40.
+    assert note in [f"not shown in {width} columns: quartiles" for width in (39, 40)]
     Printer().table(columns[2:], [row[2:]], leaves_out=["KiB>"])
     assert "not shown" not in capsys.readouterr().out
 

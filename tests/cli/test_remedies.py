@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import tomllib
@@ -80,7 +81,7 @@ def known_commands() -> set[str]:
 
 def pip_problem(line: str) -> str:
     """Why a line of pip cannot be run in this checkout; empty if it can."""
-    program, action, *places = shlex.split(line)
+    program, action, *places = shlex.split(line.replace(os.sep, "/"))
     assert (program, action) == ("pip", "install")
     for place in places:
         folder, bracket, extras = place.removesuffix("]").partition("[")

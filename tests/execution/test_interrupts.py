@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import signal
 import threading
 import time
@@ -41,7 +40,7 @@ def send_at_once() -> None:
 
 def send_from_another_thread() -> None:
     """The user presses the keys while Python code is running."""
-    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
     end = time.monotonic() + 30
     while time.monotonic() < end:
         sum(range(100))
