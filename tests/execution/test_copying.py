@@ -21,6 +21,7 @@ import armpy
 from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy_testing.models.networks import ADD, RELU, f32, floats, placement_of
+from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 IMAGE = np.random.default_rng(1).random((1, 16, 16, 1)).astype(np.float32)
@@ -105,6 +106,7 @@ def test_a_copy_begins_with_initial_state() -> None:
         assert model(floats(0)) == 2
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_file_that_has_changed_is_not_pickled_nor_taken_for_the_one_that_was(
     tmp_path: Path,
 ) -> None:
@@ -122,6 +124,7 @@ def test_a_file_that_has_changed_is_not_pickled_nor_taken_for_the_one_that_was(
         pickle.loads(text)
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_elements_beside_a_model_that_have_changed_are_not_taken_for_what_they_were(
     tmp_path: Path,
 ) -> None:

@@ -38,6 +38,7 @@ from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.backends.vector_backend import GARBAGE, VectorBackend, VectorFactory
 from armpy_testing.models.control_flow import BOOL
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, placement_of
+from armpy_testing.systems import NEEDS_SHARED_MEMORY
 
 X = floats(-3, -1, 0, 2, 4, 7, 9)
 
@@ -263,6 +264,7 @@ def test_memory_without_room_for_the_padding_is_not_imported() -> None:
         np.testing.assert_array_equal(model(tensor)[0], wanted(X)[0])
 
 
+@NEEDS_SHARED_MEMORY
 @pytest.mark.parametrize("source", [MemorySource.MALLOC, MemorySource.SHARED_MEMORY])
 def test_memory_of_a_call_that_lies_elsewhere_is_copied_and_the_log_says_why(
     source: MemorySource, caplog: pytest.LogCaptureFixture
@@ -291,6 +293,7 @@ def test_memory_of_a_call_that_lies_elsewhere_is_copied_and_the_log_says_why(
             assert simd.misplaced == []
 
 
+@NEEDS_SHARED_MEMORY
 def test_imported_tensors_overlap_with_their_padding() -> None:
     with Model(odd(), runtime_of(VectorBackend(4, 64))) as model:
         whole = ExternalMemory.shared(128)
@@ -301,6 +304,7 @@ def test_imported_tensors_overlap_with_their_padding() -> None:
             model.run({"x": first}, {"y": other})
 
 
+@NEEDS_SHARED_MEMORY
 def test_memory_that_is_made_for_a_model_lies_as_its_backends_declare() -> None:
     simd = VectorBackend(1024, 512)
     with Model(odd(), runtime_of(simd)) as model:

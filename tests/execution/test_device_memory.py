@@ -56,6 +56,7 @@ from armpy_testing.models.networks import (
     i32,
     placement_of,
 )
+from armpy_testing.systems import NEEDS_SHARED_MEMORY
 from tests.support.protected_device import PROTECTED, ProtectedDevice, SecretMemory
 
 X = np.array([1, 2, 3], np.float32)
@@ -81,6 +82,7 @@ def test_a_tensor_stays_on_the_device_between_models() -> None:
         assert npu.transfers == (1, 1)  # x and y of the caller
 
 
+@NEEDS_SHARED_MEMORY
 def test_others_have_shared_memory() -> None:
     with runtime_of() as runtime:
         first, second = doubling(runtime), doubling(runtime)
@@ -352,6 +354,7 @@ def test_a_protected_tensor_is_no_array() -> None:
             np.asarray(x)
 
 
+@NEEDS_SHARED_MEMORY
 def test_memory_that_is_not_protected_is_not_imported() -> None:
     device = ProtectedDevice()
     with Model(chain(3), protected_runtime(device)) as model:

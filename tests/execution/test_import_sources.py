@@ -14,6 +14,7 @@ from armpy.ops.operation import Array
 from armpy_testing.backends.device_memory import ImportingDevice, shared
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import chain, floats
+from armpy_testing.systems import NEEDS_SHARED_MEMORY
 
 MALLOC, SHARED = MemorySource.MALLOC, MemorySource.SHARED_MEMORY
 X = floats(-1, 0, 2, 5)
@@ -40,6 +41,7 @@ def test_backends_receive_the_imports() -> None:
     assert (resources.input_sources, resources.output_sources) == (MALLOC, SHARED)
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_device_imports_in_every_call_and_copies_nothing() -> None:
     npu = ImportingDevice()
     with loaded(npu, input_source=SHARED, output_source=SHARED) as model:
@@ -54,6 +56,7 @@ def test_a_device_imports_in_every_call_and_copies_nothing() -> None:
         assert len(npu.unimported) == 6
 
 
+@NEEDS_SHARED_MEMORY
 def test_one_side_may_be_imported_alone() -> None:
     npu = ImportingDevice()
     with loaded(npu, input_source=SHARED) as model:
@@ -99,6 +102,7 @@ def test_memory_that_is_not_aligned_is_an_error() -> None:
             model(odd)
 
 
+@NEEDS_SHARED_MEMORY
 def test_memory_of_another_kind_is_an_error() -> None:
     with loaded(input_source=SHARED, output_source=SHARED) as model:
         with pytest.raises(MemoryImportError, match=r"^input 'x': .*SHARED_MEMORY"):
@@ -112,6 +116,7 @@ def test_memory_of_another_kind_is_an_error() -> None:
             model([1, 2, 3, 4])
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_refusal_is_an_error_of_the_call() -> None:
     npu = ImportingDevice()
     with loaded(npu, input_source=SHARED, output_source=SHARED) as model:
@@ -125,6 +130,7 @@ def test_a_refusal_is_an_error_of_the_call() -> None:
         assert {handle for handle, *_ in npu.imported} == set(npu.unimported)
 
 
+@NEEDS_SHARED_MEMORY
 def test_memory_that_the_first_reader_does_not_know_is_copied() -> None:
     npu = ImportingDevice(sources=MemorySource.DMA_BUF)
     with loaded(npu, input_source=SHARED | MALLOC, output_source=SHARED) as model:
@@ -136,6 +142,7 @@ def test_memory_that_the_first_reader_does_not_know_is_copied() -> None:
         assert npu.imported == []
 
 
+@NEEDS_SHARED_MEMORY
 def test_bound_executions_import_once() -> None:
     npu = ImportingDevice()
     with loaded(npu, input_source=SHARED, output_source=SHARED) as model:
@@ -150,6 +157,7 @@ def test_bound_executions_import_once() -> None:
     assert len(npu.unimported) == 2
 
 
+@NEEDS_SHARED_MEMORY
 def test_imported_tensors_are_used_as_they_are() -> None:
     npu = ImportingDevice()
     with loaded(npu, input_source=SHARED) as model:
@@ -159,6 +167,7 @@ def test_imported_tensors_are_used_as_they_are() -> None:
         assert len(npu.imported) == 1
 
 
+@NEEDS_SHARED_MEMORY
 def test_an_output_over_its_input_is_refused() -> None:
     with loaded(input_source=SHARED, output_source=SHARED) as model:
         memory = shared(X)
@@ -166,6 +175,7 @@ def test_an_output_over_its_input_is_refused() -> None:
             model.run({"x": memory}, {"y": memory})
 
 
+@NEEDS_SHARED_MEMORY
 def test_open_shapes_follow_arrays_and_have_to_be_prepared_for_memory() -> None:
     properties = NetworkProperties(input_source=MALLOC | SHARED)
     with Model(chain(3, (None,)), runtime_of(), properties=properties) as model:

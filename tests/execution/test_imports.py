@@ -30,6 +30,7 @@ from armpy_testing.backends.device_memory import ImportingDevice, raising, share
 from armpy_testing.backends.fake_backends import CountingManager, FakeBackend, runtime_of
 from armpy_testing.effort import effort
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, i32
+from armpy_testing.systems import NEEDS_SHARED_MEMORY
 
 SUB = ElementwiseBinary(BinaryOperation.SUB)
 MAX = ElementwiseBinary(BinaryOperation.MAXIMUM)
@@ -59,6 +60,7 @@ def fork() -> Graph:
 # Host backends
 
 
+@NEEDS_SHARED_MEMORY
 @pytest.mark.parametrize("source", ["MALLOC", "SHARED_MEMORY"])
 def test_the_reference_backend_reads_and_writes_imported_memory_in_place(source: str) -> None:
     source_array, target = X.copy(), np.zeros(4, np.float32)
@@ -104,6 +106,7 @@ def test_what_would_have_to_be_converted_is_not_imported(wrong: object) -> None:
 # A device
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_device_copies_nothing_of_what_it_imports() -> None:
     npu = ImportingDevice()
     with Model(chain(3), runtime_of(npu)) as model:
@@ -128,6 +131,7 @@ def test_a_device_copies_nothing_of_what_it_imports() -> None:
         assert len(npu.imported) == 2
 
 
+@NEEDS_SHARED_MEMORY
 def test_bound_executions_use_imported_memory() -> None:
     npu = ImportingDevice()
     with Model(chain(3), runtime_of(npu)) as model:
@@ -145,6 +149,7 @@ def test_bound_executions_use_imported_memory() -> None:
             execution()
 
 
+@NEEDS_SHARED_MEMORY
 def test_backends_that_can_import_do_and_the_others_get_a_copy() -> None:
     expected = {"y": (X + 1).tolist(), "z": (X - 1).tolist(), "m": [1, 1, 2, 5]}
     for can_import in (True, False):
@@ -159,6 +164,7 @@ def test_backends_that_can_import_do_and_the_others_get_a_copy() -> None:
             assert other.transfers == (0 if can_import else 1, 1)
 
 
+@NEEDS_SHARED_MEMORY
 def test_one_that_cannot_import_on_the_host_gets_one_copy() -> None:
     class Private(ImportingDevice):
         """Imports a kind that the host cannot map."""
@@ -177,6 +183,7 @@ def test_one_that_cannot_import_on_the_host_gets_one_copy() -> None:
         assert npu.transfers == (0, 2)  # one copy for both readers on the host, one result
 
 
+@NEEDS_SHARED_MEMORY
 def test_an_output_that_others_read_is_read_in_the_imported_memory() -> None:
     net = Network()
     x = net.input("x", f32(4))
@@ -199,6 +206,7 @@ def test_an_output_that_others_read_is_read_in_the_imported_memory() -> None:
 # Refusals
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_refusal_names_the_tensor_the_backend_and_the_reason() -> None:
     npu = ImportingDevice()
     npu.refusal = "the moon is in the wrong phase"
@@ -212,6 +220,7 @@ def test_a_refusal_names_the_tensor_the_backend_and_the_reason() -> None:
         assert (npu.imported, npu.unimported) == ([], [])
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_backend_is_not_asked_about_memory_that_it_does_not_import() -> None:
     npu = ImportingDevice()
     with Model(chain(3), runtime_of(npu)) as model:
@@ -224,6 +233,7 @@ def test_a_backend_is_not_asked_about_memory_that_it_does_not_import() -> None:
     assert npu.asked == []
 
 
+@NEEDS_SHARED_MEMORY
 def test_one_that_raises_after_all_is_named() -> None:
     npu = ImportingDevice()
     with Model(chain(3), runtime_of(npu)) as model:
@@ -236,6 +246,7 @@ def test_one_that_raises_after_all_is_named() -> None:
             model.import_inputs({"x": shared(X)})
 
 
+@NEEDS_SHARED_MEMORY
 def test_memory_that_is_too_short_or_read_only_is_refused_by_the_host() -> None:
     with Model(chain(3), runtime_of()) as model:
         memory = shared(X)
@@ -252,6 +263,7 @@ def test_memory_that_is_too_short_or_read_only_is_refused_by_the_host() -> None:
             model.import_outputs({"y": constant})
 
 
+@NEEDS_SHARED_MEMORY
 def test_all_are_imported_or_none() -> None:
     net = Network()
     a, b = net.input("a", f32(4)), net.input("b", f32(4))
@@ -268,6 +280,7 @@ def test_all_are_imported_or_none() -> None:
             model.import_outputs({"a": shared(X)})
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_network_whose_shapes_depend_on_values_imports_nothing() -> None:
     net = Network()
     x, shape = net.input("x", f32(4)), net.input("shape", i32(2))
@@ -279,6 +292,7 @@ def test_a_network_whose_shapes_depend_on_values_imports_nothing() -> None:
         model.import_inputs({"x": shared(X)})
 
 
+@NEEDS_SHARED_MEMORY
 def test_shapes_have_to_be_known() -> None:
     with Model(chain(3, (None,)), runtime_of()) as model:
         with pytest.raises(InvalidArgumentError, match=r"inputs are not known yet.*Model.prepare"):
@@ -297,6 +311,7 @@ def imported_by(npu: ImportingDevice) -> Model:
     return Model(chain(3), runtime_of(npu))
 
 
+@NEEDS_SHARED_MEMORY
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("way", ["close", "with", "drop", "model", "twice"])
 def test_a_backend_ends_its_use_once(way: str) -> None:
@@ -324,6 +339,7 @@ def test_a_backend_ends_its_use_once(way: str) -> None:
     assert len(npu.unimported) == 1
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_program_keeps_no_handle_of_a_tensor_that_was_dropped() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model:
@@ -335,6 +351,7 @@ def test_a_program_keeps_no_handle_of_a_tensor_that_was_dropped() -> None:
         assert handle() is None
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_closed_tensor_cannot_be_given() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model:
@@ -352,6 +369,7 @@ def test_a_closed_tensor_cannot_be_given() -> None:
         np.testing.assert_array_equal(model(X), X + 3)
 
 
+@NEEDS_SHARED_MEMORY
 def test_one_that_is_closed_during_an_execution_is_used_to_its_end() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model:
@@ -365,6 +383,7 @@ def test_one_that_is_closed_during_an_execution_is_used_to_its_end() -> None:
         assert npu.unimported == [handle]
 
 
+@NEEDS_SHARED_MEMORY
 def test_an_error_when_a_use_ends_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     npu = ImportingDevice()
     npu.unimported = None  # type: ignore[assignment]  # so that appending fails
@@ -376,6 +395,7 @@ def test_an_error_when_a_use_ends_is_logged(caplog: pytest.LogCaptureFixture) ->
 # Mistakes
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_tensor_is_for_its_own_use_alone() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model, imported_by(npu) as other:
@@ -386,6 +406,7 @@ def test_a_tensor_is_for_its_own_use_alone() -> None:
             model.run({"x": X}, {"y": x})
 
 
+@NEEDS_SHARED_MEMORY
 def test_an_output_over_an_imported_input_is_refused() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model:
@@ -402,6 +423,7 @@ def test_an_output_over_an_imported_input_is_refused() -> None:
         assert elements(memory) == [0] * 4 + [3] * 4
 
 
+@NEEDS_SHARED_MEMORY
 def test_it_is_an_array_to_numpy_and_other_libraries() -> None:
     npu = ImportingDevice()
     memory = shared(X)
@@ -426,6 +448,7 @@ def test_memory_that_was_not_imported_is_no_tensor() -> None:
 # Odd networks
 
 
+@NEEDS_SHARED_MEMORY
 def test_inputs_that_are_outputs_and_constants_are_copied_by_the_core() -> None:
     net = Network()
     x = net.input("x", f32(4))
@@ -444,6 +467,7 @@ def test_inputs_that_are_outputs_and_constants_are_copied_by_the_core() -> None:
         assert (elements(same), elements(fixed)) == (X.tolist(), (2 * X).tolist())
 
 
+@NEEDS_SHARED_MEMORY
 def test_one_value_under_two_names_can_be_imported_for_each() -> None:
     net = Network()
     x = net.input("x", f32(4))
@@ -461,6 +485,7 @@ def test_one_value_under_two_names_can_be_imported_for_each() -> None:
         assert results["a"].tolist() == results["c"].tolist() == (2 * X).tolist()
 
 
+@NEEDS_SHARED_MEMORY
 def test_inputs_can_be_imported_or_arrays_in_every_combination() -> None:
     net = Network()
     a, b, c = (net.input(name, f32(4)) for name in "abc")
@@ -474,6 +499,7 @@ def test_inputs_can_be_imported_or_arrays_in_every_combination() -> None:
             assert results["y"].tolist() == [89, 178, 267, 356], names
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_networks_state_goes_on_beside_imported_tensors() -> None:
     net = Network()
     x = net.input("x", f32(4))
@@ -494,6 +520,7 @@ def test_a_networks_state_goes_on_beside_imported_tensors() -> None:
         assert elements(memory) == (4 * X).tolist()
 
 
+@NEEDS_SHARED_MEMORY
 def test_memory_is_held_while_imported_tensors_are_used() -> None:
     npu = ImportingDevice()
     manager = CountingManager()
@@ -505,6 +532,7 @@ def test_memory_is_held_while_imported_tensors_are_used() -> None:
         assert (manager.acquired - before, manager.held) == (1, 0)
 
 
+@NEEDS_SHARED_MEMORY
 def test_idle_memory_for_imported_tensors_is_given_back_on_request() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model:
@@ -514,6 +542,7 @@ def test_idle_memory_for_imported_tensors_is_given_back_on_request() -> None:
         assert npu.memory.used_bytes == 0
 
 
+@NEEDS_SHARED_MEMORY
 def test_held_working_memory_is_for_memory_of_the_host() -> None:
     with Model(chain(3), runtime_of()) as model, model.create_working_memory() as memory:
         x = model.import_inputs({"x": shared(X)})["x"]
@@ -526,6 +555,7 @@ def test_held_working_memory_is_for_memory_of_the_host() -> None:
             memory.run({"x": x})
 
 
+@NEEDS_SHARED_MEMORY
 def test_threads_share_an_imported_input() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model:
@@ -546,6 +576,7 @@ def test_threads_share_an_imported_input() -> None:
         assert npu.transfers == (0, 0)
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_profile_has_no_copies_of_imported_tensors() -> None:
     npu = ImportingDevice()
     runtime = runtime_of(npu, profiling=True)
@@ -615,6 +646,7 @@ def test_results_are_those_of_plain_arrays_whatever_is_imported(
                 np.testing.assert_array_equal(np.asarray(results[name]), right, name)
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_1_1_backend_in_host_memory_imports_as_the_host_does() -> None:
     with Model(chain(3), runtime_of(FakeBackend())) as model:
         x = model.import_inputs({"x": shared(X)})["x"]
@@ -622,6 +654,7 @@ def test_a_1_1_backend_in_host_memory_imports_as_the_host_does() -> None:
         np.testing.assert_array_equal(model(x), X + 3)
 
 
+@NEEDS_SHARED_MEMORY
 def test_started_executions_and_those_with_a_deadline_use_imported_memory() -> None:
     npu = ImportingDevice()
     with imported_by(npu) as model:

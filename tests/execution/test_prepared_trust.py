@@ -25,6 +25,7 @@ from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.store.archive.signing import generate_keys, key_text, sign
 from armpy_testing.models.networks import placement_of
+from armpy_testing.systems import NEEDS_OWNERS, NEEDS_REPLACEABLE_FILES
 
 pytest.importorskip("numba", reason="Numba is not installed")
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
@@ -106,6 +107,7 @@ def test_code_of_a_file_of_ones_own_runs(place: Path, loads: list[SavedProgram])
     assert len(loads) == 1
 
 
+@NEEDS_OWNERS
 @pytest.mark.parametrize("place_of", ["file", "bytes"])
 def test_code_from_elsewhere_takes_a_trusted_key(
     place_of: str, made: Signed, place: Path, loads: list[SavedProgram]
@@ -200,6 +202,7 @@ def test_unchecked_code_is_not_run_from_ones_own_places(
     np.testing.assert_array_equal(outputs(model), DOUBLED)
 
 
+@NEEDS_OWNERS
 def test_the_doctor_says_what_loading_does(
     made: Signed, place: Path, loads: list[SavedProgram]
 ) -> None:
@@ -251,6 +254,7 @@ def test_code_is_checked_at_every_start_also_if_the_file_seems_the_same(
     assert not loads
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_file_that_is_replaced_while_a_model_runs_changes_nothing(
     made: Signed, place: Path
 ) -> None:

@@ -38,6 +38,7 @@ from armpy_testing.backends.device_memory import (
 )
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import ADD, RELU, copies, diamond, f32, floats, placement_of
+from armpy_testing.systems import NEEDS_SHARED_MEMORY
 
 X = floats(-1, 0, 2, 5)
 SHARED = MemorySource.SHARED_MEMORY
@@ -127,6 +128,7 @@ def pair() -> Iterator[tuple[Sharing, Sharing]]:
     dsp.memory.close()
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_tensor_is_imported_once_for_all_that_read_it_and_not_copied(
     pair: tuple[Sharing, Sharing],
 ) -> None:
@@ -177,6 +179,7 @@ def test_each_working_memory_imports_its_own_and_ends_that_when_it_goes(
 NO = Support.no(ReasonCode.OTHER, "not at this offset")
 
 
+@NEEDS_SHARED_MEMORY
 @pytest.mark.parametrize(
     ("what", "fault", "text"),
     [
@@ -208,6 +211,7 @@ def test_what_is_not_imported_when_a_network_is_loaded_is_copied_and_the_report_
     assert (npu.memory.uploads, npu.memory.downloads) == (1, 1)
 
 
+@NEEDS_SHARED_MEMORY
 def test_an_import_that_fails_later_is_a_typed_error_and_the_network_goes_on(
     pair: tuple[Sharing, Sharing],
 ) -> None:
@@ -221,6 +225,7 @@ def test_an_import_that_fails_later_is_a_typed_error_and_the_network_goes_on(
     assert dsp.memory.used_bytes == 64 * 3  # of the one that is there; all else went back
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_failure_to_end_an_import_is_only_logged(
     pair: tuple[Sharing, Sharing], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -250,6 +255,7 @@ class InHostMemory(Sharing):
         return Both(self.memory, SharedHandle)
 
 
+@NEEDS_SHARED_MEMORY
 def test_a_result_that_is_written_to_the_callers_memory_is_not_imported_from_a_device(
     pair: tuple[Sharing, Sharing],
 ) -> None:
@@ -270,6 +276,7 @@ def test_a_result_that_is_written_to_the_callers_memory_is_not_imported_from_a_d
         np.testing.assert_array_equal(y, 2 * np.maximum(x, 0))
 
 
+@NEEDS_SHARED_MEMORY
 def test_an_arena_that_exports_nothing_is_copied_from(pair: tuple[Sharing, Sharing]) -> None:
     npu, dsp = pair
 
