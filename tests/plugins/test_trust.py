@@ -185,7 +185,7 @@ def test_files_that_were_changed_after_they_were_found_are_checked_again(plugins
 def test_files_that_are_gone_are_refused(plugins: Path) -> None:
     registry = discover(plugins)
     (plugins / "Arm_File_backend.py").unlink()
-    with pytest.raises(BackendUnavailableError, match=r"it cannot be read: "):
+    with pytest.raises(BackendUnavailableError, match="No such file"):
         registry.get("File")
 
 
