@@ -47,7 +47,7 @@ OWN = ("armpy", "armpy.frontends.own")
 _MOST_PROBLEMS = 20
 """How many of a plugin's are kept and logged."""
 
-_ADDRESS = r"\b0x[0-9a-f]+"
+_ADDRESS = r"\b0x[0-9a-fA-F]+"
 """Differs between objects, but does not make a problem a different one."""
 
 _running: ContextVar[frozenset[tuple[str, str]]] = ContextVar("running", default=frozenset())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from armpy.backend import IBackendInternal
 
-_ADDRESS = re.compile(r"\bat 0x[0-9a-f]+|\b0x[0-9a-f]{8,}|\b1[34]\d{13}\b")
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x[0-9a-fA-F]{8,}|\b1[34]\d{13}\b")
 """An object's address in its text, which differs from process to process."""
 
 
