@@ -59,7 +59,7 @@ def main() -> None:
     side, folder, began, path, *arguments = sys.argv[1:]
     recorder = Recorder(folder, float(began))
     facts: dict[str, Any] = recorder.facts  # Any: members of the record
-    facts["ended"] = {"type": "", "text": "", "module": ""}
+    facts["ended"] = {"type": "", "text": "", "module": "", "cause": ""}
     watcher = ImportWatcher(watchers(recorder), recorder.add_missing)
     if side != "own":
         armpy_compat.install(with_absent=False)
@@ -98,8 +98,20 @@ def main() -> None:
             "type": type(error).__name__,
             "text": str(error),
             "module": getattr(error, "name", None) or "",
+            "cause": _first_cause(error),
         }
         raise
+
+
+def _first_cause(error: BaseException) -> str:
+    """The exception that caused an exception, through others too; empty if there is none.
+
+    Errors of C functions often say only that there is a cause.
+    """
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None and cause not in chain:
+        chain.append(cause)
+    return f"{type(chain[-1]).__name__}: {chain[-1]}" if len(chain) > 1 else ""
 
 
 if __name__ == "__main__":

@@ -59,8 +59,9 @@ class ProgramRun:
 
     @property
     def raised(self) -> Mapping[str, str]:
-        """Type, text and module of the exception that ended the program; empty texts if none."""
-        raised: Mapping[str, str] = self.record.get("ended", {"type": "", "text": "", "module": ""})
+        """Type, text, module and cause of the exception that ended the program, or empty texts."""
+        none = {"type": "", "text": "", "module": "", "cause": ""}
+        raised: Mapping[str, str] = self.record.get("ended", none)
         return raised
 
     @property
@@ -69,8 +70,9 @@ class ProgramRun:
         if self.status is None:
             return "was stopped at the time limit"
         if self.raised["type"]:
-            text = " ".join(self.raised["text"].split())
-            return f"ended with {self.raised['type']}: {text[:_MOST_TEXT]}".rstrip(": .")
+            text, cause = (_shortened(self.raised[name]) for name in ("text", "cause"))
+            ending = f"ended with {self.raised['type']}: {text}".rstrip(": .")
+            return f"{ending}, caused by {cause}".rstrip(": .") if cause else ending
         if self.status < 0:
             return f"was ended by signal {-self.status}"
         if not self.record:
@@ -83,6 +85,11 @@ class ProgramRun:
             return None
         with open(self.folder / "answers.bin", "rb") as file:
             return [_read(file, *entry) for entry in call["arrays"]]
+
+
+def _shortened(text: str) -> str:
+    """The beginning of a text, on one line."""
+    return " ".join(text.split())[:_MOST_TEXT]
 
 
 def _read(file: Any, dtype: str, shape: Sequence[int], place: int) -> npt.NDArray[Any]:

@@ -16,7 +16,10 @@ from armpy_compat.trial.trial_result import SIDES, TrialResult, result_of
 _INSTALL: Mapping[str, str] = {
     "onnxruntime": "Run: pip install onnxruntime",
     "ai_edge_litert": "Run: pip install ai-edge-litert",
-    "tflite_runtime": "Run: pip install tflite-runtime",
+    # Its wheels need NumPy below 2, which armpy's environments seldom have.
+    "tflite_runtime": "ai-edge-litert has the same Interpreter and takes NumPy 2: install it and "
+    "import ai_edge_litert.interpreter, or run the program on armpy alone with "
+    "python -m armpy_compat",
     "tensorflow": "Run: pip install tensorflow",
     "pyarmnn": "Build it as Arm NN's python/pyarmnn/README.md says",
 }

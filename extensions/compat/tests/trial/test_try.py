@@ -300,7 +300,7 @@ def test_a_program_without_a_model_is_refused() -> None:
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("tflite_runtime", lambda: "pip install tflite-runtime"),
+        ("tensorflow", lambda: "pip install tensorflow"),
         # In the folder of the test, which decides whether the checkout's path is short.
         ("armpy_onnx", lambda: install_line("armpy-onnx")),
     ],
@@ -313,6 +313,32 @@ def test_a_missing_module_is_named_with_its_install_line(
     assert output.endswith(
         f"program.py: the program needs {module}, which is not installed. Run: {line()}\n"
     )
+
+
+def test_another_engine_is_named_for_one_whose_wheels_need_an_older_numpy() -> None:
+    code, output = tried(program("sys.modules['tflite_runtime'] = None", "import tflite_runtime"))
+    assert code == 1
+    assert "the program needs tflite_runtime, which is not installed. ai-edge-litert has" in output
+    assert "pip install" not in output
+    assert output.endswith(" or run the program on armpy alone with python -m armpy_compat.\n")
+
+
+def test_the_cause_of_the_exception_that_ended_the_program_is_named() -> None:
+    path = program(
+        "try:",
+        "    raise ImportError('numpy.core.multiarray failed to import')",
+        "except ImportError as error:",
+        "    try:",
+        "        raise ValueError('between') from error",
+        "    except ValueError as between:",
+        "        raise SystemError('returned a result with an exception set') from between",
+    )
+    code, output = tried(path)
+    assert code == 1
+    assert (
+        "ended with SystemError: returned a result with an exception set, caused by "
+        "ImportError: numpy.core.multiarray failed to import. Make it run on its own engine first."
+    ) in output
 
 
 def test_a_program_that_never_ends_is_stopped_at_the_limit() -> None:
