@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -72,6 +73,65 @@ def test_the_first_layer_that_differs_between_files_is_named(
     assert "difference: layer 'second" in output
     assert "the same: layer 'first" in output
     assert "'product" in output
+
+
+def test_the_size_of_the_difference_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The largest element of `last` is 1; the other file adds 0.25 to each."""
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    graph (float[1, 4] x) => (float[1, 4] y) <float[1] c = {0.25}> { [last] y = Add (x, c) }"""
+    paths = (
+        _saved(tmp_path / "a.onnx", text.replace("0.25", "0")),
+        _saved(tmp_path / "b.onnx", text),
+    )
+    np.save(tmp_path / "x.npy", np.array([[0.5, -1, 0.25, 0]], np.float32))
+    options = ("diff", *paths, f"--input=x={tmp_path / 'x.npy'}")
+    assert armpy_command([*options]) == 1
+    assert (
+        f"difference: layer 'last/ElementwiseBinary', the nearest tensor of '{paths[1]}' "
+        "differs by 0.25 of the largest element (allowed: 0.0001)"
+    ) in " ".join(capsys.readouterr().out.split())
+    assert armpy_command([*options, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["error"], document["tolerance"]) == (0.25, 0.0001)
+    assert document["quantized"] is None
+
+
+def test_a_tensor_that_the_other_file_lacks_has_no_size_of_difference(tmp_path: Path) -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    graph (float[1, 4] x) => (float[1, 8] y) { [last] y = Concat <axis = 1> (x, x) }"""
+    other = text.replace("float[1, 8] y", "float[1, 4] y").replace(
+        "Concat <axis = 1> (x, x)", "Neg (x)"
+    )
+    paths = _saved(tmp_path / "a.onnx", text), _saved(tmp_path / "b.onnx", other)
+    assert first_file_difference(*paths).error is None
+
+
+def test_a_quantised_file_beside_a_float_one_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = []
+    for name in ("float", "int8"):
+        model = TfliteModel()
+        graph = model.subgraph()
+        x, y = graph.tensor("x", (1, 4)), graph.tensor("y", (1, 4))
+        if name == "int8":
+            inner = [graph.tensor(n, (1, 4), "INT8", scale=0.1) for n in ("q", "r")]
+            graph.operator("QUANTIZE", [x], [inner[0]], {})
+            graph.operator("ABS", [inner[0]], [inner[1]], {})
+            graph.operator("DEQUANTIZE", [inner[1]], [y], {})
+        else:
+            graph.operator("ABS", [x], [y], {})
+        graph.inputs(x)
+        graph.outputs(y)
+        paths.append(str(tmp_path / f"{name}.tflite"))
+        Path(paths[-1]).write_bytes(model.to_bytes())
+    assert armpy_command(["diff", *paths]) == 1
+    output = " ".join(capsys.readouterr().out.split())
+    assert f"'{paths[1]}' has quantised tensors and the other file none" in output
+    assert "armpy quantize reports the error of each layer" in output
+    assert first_file_difference(*reversed(paths)).quantized == paths[1]
 
 
 SUBTRACTION = """<ir_version: 9, opset_import: ["" : 18]>

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -45,6 +45,13 @@ class FileDifference:
     and what makes it there.
     """
     first: str | None  # the first layer that differs; None if the outputs agree
+    tolerance: float
+    error: float | None
+    """Greatest difference of that layer's output from the nearest tensor of the other file,
+    relative to its largest element; None if the outputs agree, or no tensor there has as many
+    elements.
+    """
+    quantized: str | None  # the file that has quantised tensors, if the other has none
 
 
 def first_file_difference(
@@ -111,10 +118,22 @@ def first_file_difference(
     }
     for output in graph.outputs:
         matches[output.id] = ours.found_in(theirs, output.id, tolerance, other.outputs)
+    quantized = [
+        name for name, side in zip(names, (graph, other), strict=True) if _is_quantized(side)
+    ]
+    only = quantized[0] if len(quantized) == 1 else None
     if all(matches[output.id] is not None for output in graph.outputs):
-        return FileDifference(*names, True, None, None)
+        return FileDifference(*names, True, None, None, tolerance, None, only)
     first = _first_wrong(graph, matches)
-    return FileDifference(*names, False, _last_same(graph, matches, first), first.name)
+    edges = {output.id for output in graph.outputs}
+    errors = [
+        ours.error(theirs, value.id, other.outputs if value.id in edges else ())
+        for value in first.outputs
+        if matches[value.id] is None
+    ]
+    error = max((error for error in errors if error is not None), default=None)
+    last = _last_same(graph, matches, first)
+    return FileDifference(*names, False, last, first.name, tolerance, error, only)
 
 
 _TRIALS = 4
@@ -149,6 +168,12 @@ def _last_same(
             break
         needed.update(value.id for value in layer.inputs if value is not None)
     return last
+
+
+def _is_quantized(graph: Graph) -> bool:
+    """Return whether a layer reads or writes a quantised tensor."""
+    values = itertools.chain.from_iterable((*la.inputs, *la.outputs) for la in graph.layers)
+    return any(value is not None and value.info.data_type.is_quantized for value in values)
 
 
 def _specialized(sides: Sides, graph: Graph, arrays: Sequence[Array], name: str) -> Graph:
@@ -249,6 +274,31 @@ class _Tensors:
                 return other._makers[key]
         return None
 
+    def error(self, other: _Tensors, number: int, outputs: Sequence[Value] = ()) -> float | None:
+        """Return the greatest difference from the nearest tensor of another file.
+
+        It is relative to the largest element, and compared as `found_in` does; None if no tensor
+        there has as many elements.
+        """
+        mine, whole = self._sorted[number], self._whole[number]
+        largest = max(float(np.abs(mine).max(initial=0)), 1e-30)
+        errors = []
+        for key in [value.id for value in outputs] or other._sorted:
+            theirs = other._sorted.get(key, _NONE)
+            if theirs.shape != mine.shape:
+                continue
+            pairs = _in_orders(whole, other._whole[key]) if outputs else ()
+            errors.append(min((_apart(*pair) for pair in pairs), default=_apart(mine, theirs)))
+        return min(errors) / largest if errors else None
+
+
+def _apart(left: Array, other: Array) -> float:
+    """The greatest difference of two elements; infinite where only one is NaN."""
+    with np.errstate(invalid="ignore"):
+        differences = np.abs(left - other)
+    differences[(left == other) | (np.isnan(left) & np.isnan(other))] = 0
+    return float(np.nan_to_num(differences, nan=np.inf, posinf=np.inf).max(initial=0))
+
 
 def _is_close(left: Array, other: Array, limit: float) -> bool:
     """Return whether no elements are further apart than a limit; NaN is not, but from NaN."""
@@ -256,16 +306,21 @@ def _is_close(left: Array, other: Array, limit: float) -> bool:
 
 
 def _is_moved(left: Array, other: Array, limit: float) -> bool:
-    """Return whether one tensor is the other but for the order of its axes, after the trials' axis.
+    """Return whether one tensor is the other but for the order of its axes.
 
     A tensor whose axes are joined in one of the files counts as moved.
     """
+    if left.squeeze().ndim != other.squeeze().ndim or left.squeeze().ndim > _MOST_AXES:
+        return True
+    return any(_is_close(*pair, limit) for pair in _in_orders(left, other))
+
+
+def _in_orders(left: Array, other: Array) -> Iterator[tuple[Array, Array]]:
+    """One tensor in each order of its axes, after the trials' axis, that another's shape fits."""
     left, other = left.squeeze(), other.squeeze()
     if left.ndim != other.ndim or left.ndim > _MOST_AXES:
-        return True
-    orders = ((0, *order) for order in itertools.permutations(range(1, left.ndim)))
-    return any(
-        left.transpose(order).shape == other.shape
-        and _is_close(left.transpose(order), other, limit)
-        for order in orders
-    )
+        return
+    for order in itertools.permutations(range(1, left.ndim)):
+        moved = left.transpose(0, *order)
+        if moved.shape == other.shape:
+            yield moved, other

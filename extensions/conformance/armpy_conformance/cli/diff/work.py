@@ -18,7 +18,7 @@ from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance import ModelDifference, first_difference
-from armpy_conformance.differences.file_diff import FILE_TOLERANCE, first_file_difference
+from armpy_conformance.differences.file_diff import FileDifference, first_file_difference
 
 
 def diff(
@@ -92,9 +92,23 @@ def _compare_files(
             printer.line(
                 f"the same: layer '{difference.last_same[0]}' as '{difference.last_same[1]}'"
             )
-        allowed = f"more than {FILE_TOLERANCE} of a tensor's largest element"
-        printer.line(f"difference: layer '{difference.first}', {allowed}")
+        printer.line(f"difference: layer '{difference.first}', {_size(difference)}")
+        if difference.quantized is not None:
+            printer.line(
+                f"'{difference.quantized}' has quantised tensors and the other file none, so that "
+                "layers differ by rounding: armpy quantize reports the error of each layer"
+            )
     return 0 if difference.is_same else 1
+
+
+def _size(difference: FileDifference) -> str:
+    """Return how far the first layer that differs is from the other file, and may be."""
+    if difference.error is None:
+        return f"no tensor of '{difference.other}' has as many elements"
+    return (
+        f"the nearest tensor of '{difference.other}' differs by {difference.error:.2g} of the "
+        f"largest element (allowed: {difference.tolerance:g})"
+    )
 
 
 def _said_inputs(path: str, inputs: InputRequest) -> tuple[dict[str, Array], Shapes]:
