@@ -110,7 +110,7 @@ def describe_file(outline: FileOutline, problem: ParserError, *, file_bytes: int
     for entry in flat.operators:
         if entry.operator.kind in missing:
             entry.status = LayerStatus.UNSUPPORTED
-    return _facts(flat, file_bytes, unsupported, str(problem))
+    return _facts(flat, file_bytes, unsupported, str(problem), problem.fix)
 
 
 def _facts(
@@ -118,6 +118,7 @@ def _facts(
     file_bytes: int,
     unsupported: Mapping[str, int] = MappingProxyType({}),
     problem: str = "",
+    fix: str = "",
     *,
     is_file: bool = True,
 ) -> ModelFacts:
@@ -147,6 +148,7 @@ def _facts(
         flat.inputs,
         flat.outputs,
         is_file,
+        fix,
     )
 
 

@@ -154,3 +154,5 @@ class ModelFacts:
     """Whether the layers are the file's; those of armpy's network where the front-end does not
     list them, or there is no file.
     """
+    fix: str = ""
+    """What makes a file loadable that is not, as far as its error says it."""

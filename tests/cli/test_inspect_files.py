@@ -30,7 +30,8 @@ def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
     path.write_bytes(model.to_bytes())
     out = cli.out("inspect", path, "--layers")
     assert out.splitlines()[0] == (
-        "armpy cannot run this model: it does not have SKIP_GRAM x1; 1 of 2 layers"
+        "armpy cannot run this model: it does not have SKIP_GRAM x1; 1 of 2 layers. "
+        "Convert the model with other operators, or install a plugin that has them"
     )
     rows = [" ".join(line.split()) for line in out.splitlines()]
     assert "0 SKIP_GRAM (1,) string 0 B NOT SUPPORTED pairs" in rows

@@ -116,6 +116,16 @@ def test_what_the_format_does_not_have_is_refused_by_the_layers_name() -> None:
         tflite_bytes(net.build())
 
 
+def test_a_layer_that_is_not_written_is_not_said_to_be_missing_in_the_format() -> None:
+    """TFLite has CUMSUM, which armpy reads and does not write."""
+    net = Network()
+    x = net.input("x", TensorInfo((4,), FLOATS))
+    net.output("y", net.add(ops.Cumulate(axis=0), x, name="sums"))
+    text = r"'sums': armpy writes no \.tflite operator for it\. Write a compiled model: NAME\.armpy"
+    with pytest.raises(UnimplementedError, match=text):
+        tflite_bytes(net.build())
+
+
 def test_state_is_refused() -> None:
     net = Network()
     x = net.input("x", TensorInfo((4,), FLOATS))

@@ -396,6 +396,8 @@ def test_people_can_look_at_it_and_clear_it(
     entry_file.write_bytes(contents)
     (entry,) = models.verify()
     assert "checksum" in entry.problem
+    assert entry.name not in entry.problem  # the row has it
+    assert "armpy compile" not in entry.problem  # which does not write entries
     assert models.clear() == 1
     assert not files(cache)
 

@@ -73,6 +73,8 @@ def _print_problem(printer: Printer, facts: ModelFacts) -> None:
         total = sum(facts.unsupported.values())
         names = ", ".join(f"{name} x{count}" for name, count in facts.unsupported.items())
         text = f"it does not have {names}; {total} of {len(facts.layers)} layers"
+        if facts.fix:
+            text = f"{text}. {facts.fix}"
     printer.marked(f"armpy cannot run this model: {text}", is_good=False)
 
 

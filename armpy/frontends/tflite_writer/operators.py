@@ -70,7 +70,7 @@ def write_layer(writer: TfliteWriter, layer: Layer) -> None:
     operation = layer.operation
     emit = None if operation.extension else _EMITTERS.get(operation.name)
     if emit is None:
-        raise layer_error(layer, "the .tflite format has no operator for it")
+        raise layer_error(layer, "armpy writes no .tflite operator for it")
     attributes = operation.attributes()
     if attributes.get("data_layout", DataLayout.NHWC) is not DataLayout.NHWC:
         raise layer_error(layer, "its images have their channels first, which .tflite has not")

@@ -94,7 +94,7 @@ def tflite_bytes(graph: Graph, about: str = "armpy", extras: Extras | None = Non
         raise UnimplementedError(
             "a network that keeps state cannot be written as .tflite",
             where=f"variable '{graph.variables[0].value.name}'",
-            fix="Write a compiled model",
+            fix="Write a compiled model: NAME.armpy",
         )
     inputs = {value.name: value for value in graph.inputs}
     outputs = dict(zip(graph.output_names, graph.outputs, strict=True))

@@ -245,7 +245,9 @@ class TfliteWriter:
 
 def layer_error(layer: Layer, failed: str, fix: str = "") -> UnimplementedError:
     """Return the error of a layer that cannot be written."""
-    return UnimplementedError(failed, where=layer.where, fix=fix or "Write a compiled model")
+    return UnimplementedError(
+        failed, where=layer.where, fix=fix or "Write a compiled model: NAME.armpy"
+    )
 
 
 def _size(size: int | None) -> int:

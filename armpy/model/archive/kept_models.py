@@ -226,6 +226,8 @@ class ModelCache(IFolderCache):
                 if verify:
                     container.check()
             except ArmpyError as error:
+                # The row has the name, and entries are made again by loading, not by a command.
+                error.where = error.fix = ""
                 problem = str(error)
             about = f"prepared model {title}".strip()
         return GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem, title)
