@@ -144,6 +144,18 @@ def test_a_file_that_only_takes_the_shapes_says_so(cli: Cli, model: Path) -> Non
     np.testing.assert_array_equal(y, 6 * x[:, :, :6] + 8.5)
 
 
+def test_another_shape_than_that_of_a_compiled_model_names_the_remedy(
+    cli: Cli, model: Path
+) -> None:
+    cli.out("compile", model, *CPU_REF, "-o", "x.armpy", *SHAPE)
+    assert cli("run", "x.armpy", *CPU_REF, *SHAPE)[0] == 0
+    assert cli.err("run", "x.armpy", *CPU_REF, "--shape", "x=2,1,4").endswith(
+        "--shape x: the model has fixed the input's shape. Expected (2, 1, 8); got (2, 1, 4). "
+        "Leave it out; where the file is a compiled model, compile the original one again with "
+        "this --shape.\n"
+    )
+
+
 def test_several_sets_are_refused_where_a_file_only_takes_one(cli: Cli, model: Path) -> None:
     sets = (*SHAPE, "--shape", "x=1,1,8")
     err = cli.err("compile", model, *CPU_REF, "-o", "x.armpy", *sets)

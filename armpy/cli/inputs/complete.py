@@ -50,11 +50,21 @@ def said_shapes(
     Raises
     ------
     InvalidArgumentError
-        If an array has another shape than ``--shape`` or ``--batch`` says, or no input takes
-        ``--size``.
+        If an array has another shape than ``--shape`` or ``--batch`` says, no input takes
+        ``--size``, or ``--shape`` says another shape than a fixed one.
     """
     said = {name: tuple(shape) for name, shape in request.shapes.items()}
     all_specs = list(specs)
+    for spec in all_specs:
+        if spec.info.is_fully_shaped and said.get(spec.name, spec.shape) != spec.shape:
+            raise InvalidArgumentError(
+                "the model has fixed the input's shape",
+                where=f"--shape {spec.name}",
+                expected=format_shape(spec.shape),
+                actual=format_shape(said[spec.name]),
+                fix="Leave it out; where the file is a compiled model, compile the original one "
+                "again with this --shape",
+            )
     for name, array in (arrays or {}).items():
         shape = tuple(np.shape(array))
         if said.setdefault(name, shape) != shape:
