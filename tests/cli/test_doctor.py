@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import struct
@@ -448,7 +449,7 @@ def test_armpys_own_libraries_are_installed_by_their_names(module: str) -> None:
 
 
 def test_a_library_of_an_installed_package_is_installed_with_it_again() -> None:
-    library = "/env/site-packages/numpy/_core/libmissing.so"
+    library = os.path.normpath("/env/site-packages/numpy/_core/libmissing.so")
     assert remedy(candidate(missing_library=library), is_sick=False) == (
         "Run: pip install --force-reinstall numpy"
     )

@@ -19,6 +19,7 @@ from armpy.model.archive.model_cache import shapes_path
 from armpy.model.light_network import MOST_SHAPES
 from armpy.store.archive.container import open_container, write_container
 from armpy_testing.models.networks import placement_of
+from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_models import use_own_model_cache
 
 pytest.importorskip("numba", reason="Numba is not installed")
@@ -401,6 +402,7 @@ def test_nothing_that_compiles_or_parses_is_imported(dense: Path, tmp_path: Path
     assert [name for name in (*heavy, *ours) if name in imported] == []
 
 
+@NEEDS_REPLACEABLE_FILES
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "record",
@@ -425,6 +427,7 @@ def test_a_model_that_says_of_itself_what_cannot_be_costs_time_alone(
         assert not model.is_light
 
 
+@NEEDS_REPLACEABLE_FILES
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "change",

@@ -283,6 +283,7 @@ def test_tuning_goes_by_no_kept_model_and_makes_them_old(digits: Path) -> None:
     assert armpy.load(digits).is_light
 
 
+@NEEDS_REPLACEABLE_FILES
 @pytest.mark.parametrize("name", ["big.onnx", "big.tflite", "big.ONNX", "big"])
 def test_elements_in_other_files_are_not_taken_for_known(
     tmp_path: Path, cache: Path, name: str
