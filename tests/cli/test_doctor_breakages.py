@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import armpy
-from armpy.cli.doctor.variables import KNOWN
+from armpy.cli.settings import VARIABLES
 from armpy_testing.backends.dynamic_modules import write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import fake_site
@@ -182,7 +182,7 @@ def test_every_variable_that_the_code_reads_is_known() -> None:
         if "doctor" not in path.parts
         for name in re.findall(r'"(ARMPY_[A-Z_]*[A-Z])"', path.read_text("utf-8"))
     }
-    assert read | {"ARMPY_SERVING_HOST"} == set(KNOWN)  # made of a prefix
+    assert read | {"ARMPY_SERVING_HOST"} == set(VARIABLES)  # made of a prefix
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,10 @@ def test_a_variable_that_is_wrong_is_named(
     assert line.startswith("environment: ")
     assert name in line
     assert "unset it" in line
+    others = installation("backends")[2]
+    assert f"warning: {name} {text}" in others or "has no effect" not in text
     monkeypatch.delenv(name)
+    assert "has no effect" not in installation("backends")[2]
     if renamed := re.search(r"Rename it to (\w+), or unset it", line):
         assert installation("doctor")[0] == 0
         monkeypatch.setenv(renamed[1], value)

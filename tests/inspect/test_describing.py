@@ -165,6 +165,12 @@ def test_refusals_are_shown_with_the_layer() -> None:
     assert (refusal.backend, refusal.code) == ("Fast", "operation")
 
 
+def test_a_lookup_in_a_table_runs_where_its_layer_does() -> None:
+    layers = described(shared_model("operators/hashtable.tflite")).layers
+    (lookup,) = [layer for layer in layers if layer.operator == "HASHTABLE_FIND"]
+    assert (lookup.status, lookup.backends) == (LayerStatus.RUNS, ("CpuRef",))
+
+
 def test_operators_between_quantisers_are_described_as_one(tmp_path: Path) -> None:
     pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")

@@ -6,39 +6,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator
-from difflib import get_close_matches
 
+from armpy.cli.settings import misspelt_variables
 from armpy.core import system_trace, vlog
 from armpy.errors import InvalidArgumentError
 from armpy.execution.setup.options import BACKENDS_VARIABLE
 from armpy.model.archive import model_cache
 from armpy.store.archive.kernel_packs import found_packs
 from armpy.store.settings import CompilationCaching
-
-KNOWN = (
-    "ARMPY_BACKENDS",
-    "ARMPY_CACHE_DIR",
-    "ARMPY_COMPILED_CACHE",
-    "ARMPY_COMPILED_CACHE_MB",
-    "ARMPY_DUMP_GRAPHS",
-    "ARMPY_DYNAMIC_BACKENDS_PATH",
-    "ARMPY_KERNELS",
-    "ARMPY_LITERT_DELEGATE",
-    "ARMPY_MODEL_CACHE",
-    "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST",
-    "ARMPY_NUMBA_CACHE",
-    "ARMPY_NUMBA_CACHE_MB",
-    "ARMPY_NUMBA_ISA",
-    "ARMPY_NUMBA_MACHINE",
-    "ARMPY_SERVING_HOST",
-    "ARMPY_SYSTEM_TRACE",
-    "ARMPY_TRUST_FILE",
-    "ARMPY_VLOG",
-)
-"""Environment variables of armpy and its packages; other packages may read more."""
-
-_LEAST_ALIKE = 0.85
-"""Likeness above which a name is taken for a misspelt one, as of `difflib`."""
 
 _TAGS = {vlog.VARIABLE: vlog.TAGS, system_trace.VARIABLE: system_trace.TAGS}
 
@@ -51,10 +26,7 @@ def variable_problems(backend_ids: Collection[str]) -> Iterator[str]:
     backend_ids
         Backends that were found, which ``ARMPY_BACKENDS`` may name.
     """
-    for name in sorted(os.environ):
-        if name.startswith("ARMPY_") and name not in KNOWN:
-            for close in get_close_matches(name, KNOWN, n=1, cutoff=_LEAST_ALIKE):
-                yield f"{name} has no effect. Rename it to {close}, or unset it"
+    yield from misspelt_variables()
     for name, text in _wrong_values(backend_ids):
         yield f"{text}. Correct the environment variable {name}, or unset it"
 

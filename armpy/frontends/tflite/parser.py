@@ -385,7 +385,9 @@ class _SubgraphParser:
             self._refuse_packed(self._tensors[outputs[0]])
             with table_errors(table):
                 if is_find:
-                    value = hashtables.find(table, inputs[0], *map(self._value, inputs[1:]))
+                    keys, default = map(self._value, inputs[1:])
+                    name = self._tensors[outputs[0]].name
+                    value = hashtables.find(table, inputs[0], keys, default, name)
                 else:
                     value = hashtables.size(table, inputs[0])
             self._values[outputs[0]] = value

@@ -223,9 +223,12 @@ class Hashtables:
             )
         self._contents[number] = _without_repeats(keys, values)
 
-    def find(self, table: TableReader, handle: int, keys: Value, default: Value) -> Value:
+    def find(
+        self, table: TableReader, handle: int, keys: Value, default: Value, name: str
+    ) -> Value:
         """The values of keys, by a HASHTABLE_FIND."""
-        return self.network.add(ops.TableLookup(), keys, *self._constant(table, handle), default)
+        operands = (keys, *self._constant(table, handle), default)
+        return self.network.add(ops.TableLookup(), *operands, name=name)
 
     def size(self, table: TableReader, handle: int) -> Value:
         """The number of a table's keys, by a HASHTABLE_SIZE."""
