@@ -347,3 +347,25 @@ def test_missing_data_are_reported(
     arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
     assert armpy_command(["quantize", float_model, *arguments]) == 2
     assert "neither pictures nor arrays" in capsys.readouterr().err
+
+
+def test_open_shapes_are_those_of_the_arrays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("armpy_onnx")
+    onnx = pytest.importorskip("onnx")
+    text = """
+    <ir_version: 8, opset_import: ["" : 13]>
+    spectrum (float[batch, 1, samples] x) => (float[batch, 1, frames] y)
+    <float[1, 1, 16] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}>
+    { y = Conv(x, w) }"""
+    model, data = tmp_path / "open.onnx", tmp_path / "data.npz"
+    onnx.save(onnx.parser.parse_model(text), model)
+    np.savez(data, x=np.random.default_rng(0).normal(0, 1, (20, 1, 1, 64)).astype(np.float32))
+    output = tmp_path / "small.armpy"
+    arguments = ["--data", str(data), "--backends", "CpuRef", "-o", str(output)]
+    assert armpy_command(["quantize", str(model), *arguments]) == 0, capsys.readouterr().err
+    with armpy.load(str(output), backends=["CpuRef"]) as quantized:
+        assert quantized.inputs[0].shape == (1, 1, 64)
+    # What the command says comes first.
+    assert armpy_command(["quantize", str(model), *arguments, "--shape", "x=1,1,32"]) != 0

@@ -76,6 +76,22 @@ def test_a_damaged_picture_is_reported_in_its_row_and_the_others_go_on(
     assert (code, err) == (1, "")
 
 
+def test_the_same_answer_for_all_pictures_is_doubted(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = Network("untrained")
+    pixels = network.input("pixels", f32(1, 8, 8, 1))
+    rows = network.add(ops.Reshape((1, 64)), pixels)
+    weights = network.constant(np.full((10, 64), 1e-6, np.float32))
+    network.output("scores", network.add(ops.FullyConnected(), rows, weights))
+    path = tmp_path / "untrained.armpy"
+    Model(network).save(path)
+    armpy_command(["pictures", str(path), str(folders), "--range", "0,1"])
+    doubt = "all 3 pictures have the best class 0 with the score 0.0000. Check that the model is"
+    assert doubt in capsys.readouterr().err
+    assert "have the best class" not in run(capsys, str(folders))[2]
+
+
 def test_folders_give_the_accuracy(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, str(folders), "--truth", "folders")
     assert code == 1

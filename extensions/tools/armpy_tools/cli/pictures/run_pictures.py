@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -48,6 +48,9 @@ _READ_AHEAD = 4
 
 _SHOWN = 50
 """Pictures at either end of a table; so many twice are shown whole."""
+
+_LEAST_DOUBTED = 3
+"""Pictures with the same answer from which on it is said."""
 
 _REPORTED_EVERY_S = 0.1
 """A bar is drawn no more often: it takes as long as a small network."""
@@ -341,10 +344,28 @@ class PictureRun:
             placed=placement,
             timing=timing,
             files=tuple(files),
-            hints=(*self._hints, *self._reader.hints, *self._metadata.hints),
+            hints=(
+                *self._hints,
+                *self._reader.hints,
+                *self._metadata.hints,
+                *_same_answers(pictures),
+            ),
             metadata=tuple(self._metadata.used),
             steps=steps,
             profile=profile,
+        )
+
+
+def _same_answers(pictures: Sequence[PictureResult]) -> Iterator[str]:
+    """Doubt a model that gives the same class the same score whatever a picture shows."""
+    best = [picture.outputs[0].classes[:1] for picture in pictures if picture.outputs]
+    answers = {(one.index, f"{one.score:.4f}") for (one,) in filter(None, best)}
+    if len(best) >= _LEAST_DOUBTED and all(best) and len(answers) == 1:
+        ((index, score),) = answers
+        yield (
+            f"all {len(best)} pictures have the best class {index} with the score {score}. Check "
+            "that the model is trained, and that --range, --mean and --std prepare pictures as it "
+            "expects"
         )
 
 

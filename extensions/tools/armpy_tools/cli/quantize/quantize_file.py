@@ -36,6 +36,7 @@ from armpy_tools.quantize import (
     QuantizeOptions,
     QuantizeReport,
 )
+from armpy_tools.quantize.data import read_samples
 from armpy_tools.quantize.making import quantize
 
 if TYPE_CHECKING:
@@ -241,11 +242,19 @@ def _shapes(
     *,
     keep_open: bool,
 ) -> Shapes:
-    """Shapes of inputs that the command says, and unless they stay open, of all others."""
+    """Shapes of inputs that the command says, and unless they stay open, of all others.
+
+    Those of arrays are as good as said.
+    """
     specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
     shapes = said_shapes(specs, request.inputs)
     if keep_open:
         return shapes
+    is_open = not all(value.info.is_fully_shaped for value in graph.inputs)
+    if is_open and request.data is not None and not _pictures(request.data):
+        (first,) = read_samples(graph, request.data, limit=1)
+        arrays = zip(specs, first, strict=True)
+        shapes = {spec.name: array.shape for spec, array in arrays} | dict(shapes)
     return choose_shapes(
         specs,
         graph.default_shapes,
