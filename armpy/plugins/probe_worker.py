@@ -7,7 +7,7 @@ import faulthandler
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -38,7 +38,7 @@ class Prober:
         # The candidate; what to examine it with; a folder for temporary files; after how many
         # seconds to write down where it hangs.
         request: tuple[Candidate, str, str, float],
-        descriptors: Sequence[int],
+        attachments: object,
     ) -> Mapping[str, object]:
         """Load a candidate."""
         candidate, examine, folder, dump_after_s = request

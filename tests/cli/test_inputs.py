@@ -155,8 +155,13 @@ def test_a_batch_alone_leaves_other_sizes_to_be_said() -> None:
 def test_random_inputs_are_named_beside_those_that_are_given() -> None:
     with model_of(**AUDIO) as model:
         inputs = complete_inputs(model, InputRequest(("sr=16000",), seed=3))
-        assert inputs.origin == "sr=16000, random numbers for 'audio', 'state', seed 3"
-        assert complete_inputs(model, InputRequest()).origin == "random numbers, seed 0"
+        sizes = "open sizes taken for 'audio' (1, 512), 'state' (2, 1, 3)"
+        assert inputs.origin == f"sr=16000, random numbers for 'audio', 'state', seed 3, {sizes}"
+        said = InputRequest(shape_sets=({"audio": (4, 512), "state": (2, 4, 3)},))
+        assert complete_inputs(model, said).origin == "random numbers, seed 0"
+    with model_of(**{name: f32(None) for name in "abcde"}) as model:
+        origin = complete_inputs(model, InputRequest()).origin
+        assert origin.endswith("open sizes taken for 'a' (1,), 'b' (1,), 'c' (1,), 2 more")
 
 
 def test_a_picture_is_for_the_input_that_is_left(tmp_path: Path) -> None:

@@ -48,7 +48,10 @@ def test_constants_are_counted_once() -> None:
 
 def test_a_model_without_shapes_has_no_placement_yet() -> None:
     report = inspected(open_model())
-    assert report.placement == "not known before the inputs' shapes are: give them by --shape"
+    assert report.placement == (
+        "not known before the inputs' shapes are: give them by --shape x=SIZES; "
+        "those with the same dimensions follow"
+    )
     assert report.facts.programs == ()
     assert report.inputs[0].shape == (None, 2)
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # where it is asked for.
 # ruff: noqa: PLC0415
 
+_MOST_NAMED = 3
+"""Inputs whose chosen shapes are named."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommandInputs:
@@ -196,7 +199,15 @@ def complete_inputs(
     if left:
         names = ", ".join(repr(spec.name) for spec in left)
         of_some = f" for {names}" if origins else ""
-        origins.append(f"random numbers{of_some}, seed {request.seed}")
+        chosen = [
+            f"'{spec.name}' {format_shape(shapes.by_name[spec.name])}"
+            for spec in left
+            if not spec.info.is_fully_shaped and spec.name not in request.shapes
+        ]
+        if len(chosen) > _MOST_NAMED:
+            chosen[_MOST_NAMED:] = [f"{len(chosen) - _MOST_NAMED} more"]
+        sizes = f", open sizes taken for {', '.join(chosen)}" if chosen else ""
+        origins.append(f"random numbers{of_some}, seed {request.seed}{sizes}")
     in_order = {spec.name: arrays[spec.name] for spec in model.inputs}
     return CommandInputs(in_order, ", ".join(origins), hints, shapes)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import partial
 from itertools import starmap
@@ -16,6 +16,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler import Alternative, OptimizedNetwork, Placement
 from armpy.core.dataclass import dataclass
+from armpy.core.units import shell_word
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
@@ -251,12 +252,22 @@ def _section(answer: Answer[ReportSection]) -> SectionReport:
     )
 
 
+def _placed_by_shapes(names: Sequence[str]) -> str:
+    """Say that a placement depends on shapes of inputs, and how they are given."""
+    text = "not known before the inputs' shapes are"
+    if not names:
+        return text
+    shapes = " ".join(f"--shape {shell_word(f'{name}=SIZES')}" for name in names)
+    return f"{text}: give them by {shapes}; those with the same dimensions follow"
+
+
 def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> InspectionReport:
     """Describe a network; the placement is None where it is not known yet."""
+    names = [value.name for value in graph.inputs if not value.info.is_fully_shaped]
     report = InspectionReport(
         *edge_of(graph),
         facts,
-        placement="not known before the inputs' shapes are: give them by --shape",
+        placement=_placed_by_shapes(names),
         # All constants, each counted once.
         weights_bytes=sum(
             value.data.nbytes
