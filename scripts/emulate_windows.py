@@ -38,8 +38,8 @@ MISSING = 77
 """None of pytest's own exit statuses."""
 
 NIGHTLY = (
-    *("tests/backend", "tests/core", "tests/frontends", "tests/graph", "tests/inspect"),
-    *("tests/ops", "tests/profiling", "tests/store", "backends/reference/tests"),
+    *("tests/backend", "tests/core", "tests/execution", "tests/frontends", "tests/graph"),
+    *("tests/inspect", "tests/ops", "tests/profiling", "tests/store", "backends/reference/tests"),
 )
 """Folders whose default tests pass there."""
 
