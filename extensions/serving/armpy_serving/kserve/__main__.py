@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from armpy.errors import ArmpyError
 from armpy_serving.kserve.options import health_rules, load_options, make_parser
+from armpy_serving.kserve.ports import check_free
 from armpy_serving.kserve.repository import ArmpyModelRepository
 from armpy_serving.kserve.server import ArmpyModelServer
 
@@ -16,6 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Load all models, and then serve them until a signal comes."""
     parsed = make_parser().parse_args(arguments)
     try:
+        check_free(parsed.host, parsed.http_port, "--http_port")
+        if parsed.enable_grpc:
+            check_free(parsed.host, parsed.grpc_port, "--grpc_port")
         repository = ArmpyModelRepository(
             parsed.model_dir,
             parsed.model_name,

@@ -74,9 +74,15 @@ class ArmpyModelRepository(ModelRepository):
         Raises
         ------
         ArmpyError
-            If there is none, or one cannot be loaded.
+            If the folder does not exist, it has none, or one cannot be loaded.
         """
         files = self._found()
+        if not files and not Path(self.models_dir).exists():
+            raise InvalidArgumentError(
+                "the folder does not exist",
+                where=f"folder '{self.models_dir}'",
+                fix="Pass a model file, or a folder of models, as --model_dir",
+            )
         if not files:
             raise InvalidArgumentError(
                 "there is no model",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from .kserve_server import KServeProcess
 pytest.importorskip("kserve", reason="kserve is not installed")
 
 from armpy_serving.kserve import ArmpyModelRepository
+from armpy_serving.kserve.__main__ import main
 from armpy_serving.kserve.data_plane import ArmpyDataPlane
 
 
@@ -70,6 +72,25 @@ def test_an_empty_folder_has_an_empty_index_and_cannot_be_served(tmp_path: Path)
     assert repository.index() == []
     with pytest.raises(InvalidArgumentError, match="there is no model"):
         repository.load_models()
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"folder '.*/missing': the folder does not exi"):
+        ArmpyModelRepository(tmp_path / "missing").load_models()
+
+
+@pytest.mark.parametrize("option", ["--http_port", "--grpc_port"])
+def test_a_taken_port_is_one_line_before_models_are_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    free = "--http_port" if option == "--grpc_port" else "--grpc_port"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        flags = ["--model_dir", str(tmp_path / "missing"), option, str(port), free, "0"]
+        assert main(flags) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"Error: {option} {port}: the server cannot listen there: ")
+    assert error.endswith("choose another one.\n")
 
 
 def test_a_server_is_ready_with_all_models_that_it_began_with(small_models: Path) -> None:
