@@ -53,21 +53,11 @@ def said_shapes(
     Raises
     ------
     InvalidArgumentError
-        If an array has another shape than ``--shape`` or ``--batch`` says, no input takes
-        ``--size``, or ``--shape`` says another shape than a fixed one.
+        If an array has another shape than ``--shape`` or ``--batch`` says, or no input takes
+        ``--size``.
     """
     said = {name: tuple(shape) for name, shape in request.shapes.items()}
     all_specs = list(specs)
-    for spec in all_specs:
-        if spec.info.is_fully_shaped and said.get(spec.name, spec.shape) != spec.shape:
-            raise InvalidArgumentError(
-                "the model has fixed the input's shape",
-                where=f"--shape {spec.name}",
-                expected=format_shape(spec.shape),
-                actual=format_shape(said[spec.name]),
-                fix="Leave it out; where the file is a compiled model, compile the original one "
-                "again with this --shape",
-            )
     for name, array in (arrays or {}).items():
         shape = tuple(np.shape(array))
         if said.setdefault(name, shape) != shape:
@@ -111,6 +101,7 @@ def complete_shapes(
     InvalidArgumentError
         If the command line names no input of the model, or a size that no input takes.
     """
+    _check_fixed(model.inputs, request)
     return input_shapes(model, said_shapes(model.inputs, request, arrays), request.batch)
 
 
@@ -122,7 +113,23 @@ def prepare_requested(model: Model, request: InputRequest) -> None:
     InvalidArgumentError
         As `complete_shapes` does, or if nothing says a shape that is needed.
     """
+    _check_fixed(model.inputs, request)
     prepare_for(model, said_shapes(model.inputs, request), request.batch)
+
+
+def _check_fixed(specs: Iterable[TensorSpec], request: InputRequest) -> None:
+    """Check ``--shape`` against shapes that the model has fixed, which these commands keep."""
+    for spec in specs:
+        said = tuple(request.shapes.get(spec.name, spec.shape or ()))
+        if spec.info.is_fully_shaped and said != spec.shape:
+            raise InvalidArgumentError(
+                "the model has fixed the input's shape",
+                where=f"--shape {spec.name}",
+                expected=format_shape(spec.shape),
+                actual=format_shape(said),
+                fix="Leave it out; where the file is a compiled model, compile the original one "
+                "again with this --shape",
+            )
 
 
 def said_inputs(
