@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -114,7 +115,9 @@ def begins_prepared(source: ModelSource) -> bool:
     except (OSError, ValueError):
         return False
     try:
-        return is_prepared(os.read(handle, _FIRST_BYTES))
+        # A device, as all files named aux are on Windows, could be read for ever.
+        is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+        return is_file and is_prepared(os.read(handle, _FIRST_BYTES))
     except OSError:
         return False
     finally:
