@@ -129,8 +129,8 @@ def test_a_cell_has_its_outcome_and_the_reasons_of_its_cases() -> None:
         "Vendor did not pass: of 3 cases, 1 failed, 1 passed, 1 unsupported.",
         "0 of 1",
         "passed",
-        '["1 case unsupported", "no multiplier"]',
-        '["Add/b/qasymm_s8: failed", "1 \\u003c 2 \\u0026 \\u003cscript\\u003e"]',
+        '["1 case unsupported","no multiplier"]',
+        '["Add/b/qasymm_s8: failed","1 \\u003c 2 \\u0026 \\u003cscript\\u003e"]',
     ):
         assert text in resources.text
     assert "QASYMM_S8" not in resources.text.replace("qasymm_s8", "")
