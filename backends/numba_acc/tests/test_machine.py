@@ -203,6 +203,21 @@ def test_a_machine_that_cannot_be_measured_gets_typical_figures(
     assert store.kept_model(entries) is None
 
 
+def test_a_machine_that_was_disturbed_is_measured_once_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disturbed = [True, False]
+
+    def measure(isa: Isa) -> MachineModel:
+        if disturbed.pop(0):
+            raise ImplausibleError("steps f32 64 of 0.447 cycles")
+        return ZEN4
+
+    monkeypatch.setattr(machine, "_measured", measure)
+    assert machine.measure_machine(ISAS) == (ZEN4, True)
+    assert not caplog.text
+
+
 @pytest.mark.parametrize("is_permitted", [False, True])
 def test_a_machine_is_measured_with_its_matrix_unit_where_the_system_permits_it(
     is_permitted: bool, monkeypatch: pytest.MonkeyPatch

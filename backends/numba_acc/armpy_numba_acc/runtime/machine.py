@@ -9,6 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TypeAlias
 
@@ -127,7 +128,8 @@ def measure_machine(isas: Sequence[Isa]) -> tuple[MachineModel, bool]:
     """Measure what this machine can do; and say whether that could be done.
 
     It takes a tenth of a second, and a kernel is compiled for it. Where trials do not agree, or say
-    what cannot be, the figures are the built-in ones of the instruction set; the log says why.
+    what cannot be, twice, the figures are the built-in ones of the instruction set; the log says
+    why.
 
     Parameters
     ----------
@@ -137,6 +139,9 @@ def measure_machine(isas: Sequence[Isa]) -> tuple[MachineModel, bool]:
     report_progress(Progress("NumbaAcc", "measuring this machine", 0, 1))
     isa = _isa_of_trials(isas)
     try:
+        # Once more, as what disturbs trials, such as another clock rate, is seldom there twice.
+        with suppress(ImplausibleError):
+            return _measured(isa), True
         return _measured(isa), True
     except ImplausibleError as error:
         _log.warning("built-in figures are used, as this machine could not be measured: %s", error)
