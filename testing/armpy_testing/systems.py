@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import tempfile
 from contextlib import suppress
@@ -32,9 +31,6 @@ def _makes_links() -> bool:
         return link.is_symlink()
 
 
-NEEDS_DESCRIPTORS_SENT = pytest.mark.skipif(
-    not hasattr(socket, "send_fds"), reason=f"{_LACKS}way to send open files to a process"
-)
 NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason=f"{_LACKS}fork")
 NEEDS_KEEPER = pytest.mark.skipif(
     sys.platform == "win32", reason="this system ends a worker's processes without a keeper"

@@ -26,7 +26,7 @@ from armpy.errors import (
     UnsupportedOperatorError,
 )
 from armpy_testing.descendants import await_end, is_running
-from armpy_testing.systems import NEEDS_DESCRIPTORS_SENT, NEEDS_KEEPER
+from armpy_testing.systems import NEEDS_KEEPER
 
 TIMEOUT_S = 30.0
 
@@ -120,7 +120,6 @@ def test_error_that_cannot_say_what_it_is_comes_with_its_class(worker: Worker) -
     assert error_as_fields(ArmpyError(""))["failed"] == "it raised ArmpyError"
 
 
-@NEEDS_DESCRIPTORS_SENT
 def test_worker_without_descriptors_says_so_and_is_ended(worker: Worker) -> None:
     ask(worker, "take_descriptors")
     with open(os.devnull) as file, pytest.raises(DeadObjectError, match="no file descriptors"):

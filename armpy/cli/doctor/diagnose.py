@@ -32,7 +32,7 @@ from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_folder, file_in_place_of, make_own_folder
 from armpy.core.machine import describe_machine
 from armpy.core.processes.worker import find_in_force
-from armpy.core.units import bytes_text, counted
+from armpy.core.units import bytes_text, counted, shell_word
 from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import (
     BackendRegistry,
@@ -328,7 +328,7 @@ def unmet_requirements(distributions: Iterable[str]) -> Iterator[str]:
                 wanted = f"{requirement.name}{requirement.specifier}"
                 has = f"{found} is installed" if found else "it is not installed"
                 is_compiler = not found and requirement.name in _COMPILER
-                package = _COMPILER[0] if is_compiler else f"'{wanted}'"
+                package = _COMPILER[0] if is_compiler else shell_word(wanted)
                 yield f"{name} needs {wanted}, and {has}. Run: pip install {package}"
 
 

@@ -8,13 +8,13 @@ from collections.abc import Collection, Sequence
 
 from armpy.cli.doctor.diagnose import COMMAND
 from armpy.cli.inputs.request import InputRequest
-from armpy.cli.inspect.describe import InspectionReport, TensorReport
+from armpy.cli.inspect.describe import InspectionReport, TensorReport, shape_options
 from armpy.cli.inspect.work import inspected
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler.placement import counted_refusals
 from armpy.core.dataclass import dataclass
-from armpy.core.units import bytes_text, counted, shell_word
+from armpy.core.units import bytes_text, counted
 from armpy.errors import ArmpyError
 from armpy.plugins.extension_tables import CUSTOM_OPERATORS
 from armpy.plugins.extensions import install_line
@@ -109,8 +109,7 @@ def _remedy(report: InspectionReport, open_inputs: Sequence[TensorReport]) -> st
     if report.facts.unsupported:
         return operators_remedy(report.facts.unsupported)
     if report.placed is None and open_inputs:
-        names = [shell_word(f"{tensor.name}=SIZES") for tensor in open_inputs]
-        shapes = " ".join(f"--shape {name}" for name in names)
+        shapes = shape_options(tensor.name for tensor in open_inputs)
         return f"Give the open shapes to see where layers would run: armpy inspect {shapes} FILE"
     return ""
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 
 import armpy
+from armpy.core.units import shell_word
 
 LIBRARIES = ("numpy", "pluggy", "packaging")
 """Packages without which the doctor itself cannot be imported."""
@@ -45,8 +46,8 @@ def _remedy(name: str) -> str:
     try:
         version(name)
     except PackageNotFoundError:
-        return f"Run: pip install '{wanted}'"
-    return f"Run: pip install --force-reinstall '{wanted}'"
+        return f"Run: pip install {shell_word(wanted)}"
+    return f"Run: pip install --force-reinstall {shell_word(wanted)}"
 
 
 def _requirements(name: str) -> Iterator[str]:

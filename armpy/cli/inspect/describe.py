@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import partial
 from itertools import starmap
@@ -257,8 +257,12 @@ def _placed_by_shapes(names: Sequence[str]) -> str:
     text = "not known before the inputs' shapes are"
     if not names:
         return text
-    shapes = " ".join(f"--shape {shell_word(f'{name}=SIZES')}" for name in names)
-    return f"{text}: give them by {shapes}; those with the same dimensions follow"
+    return f"{text}: give them by {shape_options(names)}; those with the same dimensions follow"
+
+
+def shape_options(names: Iterable[str]) -> str:
+    """The options that give inputs a shape, to be filled in."""
+    return " ".join(f"--shape {shell_word(f'{name}=SIZES')}" for name in names)
 
 
 def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> InspectionReport:

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from armpy.core.dataclass import dataclass
 
@@ -74,15 +75,23 @@ if sys.platform == "win32":
         return connection.recv(size), []
 
     def received(written: Sequence[object], descriptors: Sequence[int]) -> Attachments:
-        """The attachments of a message that says this of them."""
+        """The attachments of a message that says this of them.
+
+        There are fewer where this process can have no more descriptors.
+        """
         flags = os.O_RDWR | os.O_BINARY | os.O_NOINHERIT
-        return Attachments(
-            [msvcrt.open_osfhandle(one, flags) for one in written if isinstance(one, int)],
-            [socket.fromshare(one) for one in written if isinstance(one, bytes)],
-        )
+        attachments = Attachments([], [])
+        with suppress(OSError):
+            for one in written:
+                if isinstance(one, bytes):
+                    attachments.sockets.append(socket.fromshare(one))
+                elif isinstance(one, int):
+                    attachments.files.append(msvcrt.open_osfhandle(one, flags))
+        return attachments
 
 else:
     _MOST = 2
+    """Attachments of a message at most."""
 
     def written_for(
         process: subprocess.Popen[bytes], attached: Sequence[int | socket.socket]

@@ -55,6 +55,14 @@ _REST_S = 0.2
 """
 
 
+def default_memory_bytes() -> int:
+    """Memory of its own that a worker may have where nobody says how much.
+
+    A quarter of the machine's is left to the application and the system.
+    """
+    return machine_memory_bytes() * 3 // 4
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """Limits and rights of a worker."""
@@ -117,8 +125,8 @@ class Worker:
             self._output = Output(output, log)
             ours.callback(self._output.stop)
             memory_bytes = settings.memory_bytes
-            if memory_bytes is None:  # a quarter is left to the application and the system
-                memory_bytes = machine_memory_bytes() * 3 // 4
+            if memory_bytes is None:
+                memory_bytes = default_memory_bytes()
             request = {
                 "sys_path": [str(path) for path in sys.path],
                 "handler": handler,

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from armpy.core.dataclass import dataclass
-from armpy.core.resident_memory import machine_memory_bytes
+from armpy.core.processes.worker import default_memory_bytes
 from armpy.errors import BackendError, InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
@@ -265,7 +265,7 @@ class _CasesElsewhere:
             JudgeById, subject.backend_id, options, subject.soak
         )
         if memory_bytes is None:
-            memory_bytes = min(_MOST_MEMORY_BYTES, machine_memory_bytes() * 3 // 4)
+            memory_bytes = min(_MOST_MEMORY_BYTES, default_memory_bytes())
         self._memory_bytes = memory_bytes
         self._first: JudgingWorker[str] = JudgingWorker(
             self._make_judge, CASE_TIMEOUT_S, memory_bytes

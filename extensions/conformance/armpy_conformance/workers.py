@@ -17,8 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from armpy.compiler.files.plain import PlainReader, plain
 from armpy.core.dataclass import dataclass
-from armpy.core.processes.worker import Worker, WorkerSettings
-from armpy.core.resident_memory import machine_memory_bytes
+from armpy.core.processes.worker import Worker, WorkerSettings, default_memory_bytes
 from armpy.core.units import bytes_text
 from armpy.errors import DeadObjectError
 from armpy_conformance.processes.process_state import flush_output
@@ -160,9 +159,7 @@ class JudgingWorker(Generic[ItemT]):
     ) -> None:
         self._make_judge = make_judge
         self._timeout_s = timeout_s
-        self._memory_bytes = (
-            machine_memory_bytes() * 3 // 4 if memory_bytes is None else memory_bytes
-        )
+        self._memory_bytes = default_memory_bytes() if memory_bytes is None else memory_bytes
         self._worker: Worker | None = None
         self._seen = ""
         self._is_stopped = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -287,8 +287,9 @@ class _Tensors:
             theirs = other._sorted.get(key, _NONE)
             if theirs.shape != mine.shape:
                 continue
-            pairs = _in_orders(whole, other._whole[key]) if outputs else ()
-            errors.append(min((_apart(*pair) for pair in pairs), default=_apart(mine, theirs)))
+            pairs = _in_orders(whole, other._whole[key]) if outputs else None
+            apart = [_apart(*pair) for pair in pairs or ()]
+            errors.append(min(apart, default=_apart(mine, theirs)))
         return min(errors) / largest if errors else None
 
 
@@ -310,17 +311,18 @@ def _is_moved(left: Array, other: Array, limit: float) -> bool:
 
     A tensor whose axes are joined in one of the files counts as moved.
     """
-    if left.squeeze().ndim != other.squeeze().ndim or left.squeeze().ndim > _MOST_AXES:
-        return True
-    return any(_is_close(*pair, limit) for pair in _in_orders(left, other))
+    pairs = _in_orders(left, other)
+    return pairs is None or any(_is_close(*pair, limit) for pair in pairs)
 
 
-def _in_orders(left: Array, other: Array) -> Iterator[tuple[Array, Array]]:
-    """One tensor in each order of its axes, after the trials' axis, that another's shape fits."""
+def _in_orders(left: Array, other: Array) -> list[tuple[Array, Array]] | None:
+    """One tensor in each order of its axes, after the trials' axis, that another's shape fits.
+
+    None if axes are joined in one of them, or there are too many orders.
+    """
     left, other = left.squeeze(), other.squeeze()
     if left.ndim != other.ndim or left.ndim > _MOST_AXES:
-        return
-    for order in itertools.permutations(range(1, left.ndim)):
-        moved = left.transpose(0, *order)
-        if moved.shape == other.shape:
-            yield moved, other
+        return None
+    orders = itertools.permutations(range(1, left.ndim))
+    moved = [left.transpose(0, *order) for order in orders]
+    return [(one, other) for one in moved if one.shape == other.shape]

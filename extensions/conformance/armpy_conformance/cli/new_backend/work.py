@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -15,6 +14,7 @@ import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.files import writing
 from armpy.core.dataclass import dataclass
+from armpy.core.units import shell_word
 from armpy.errors import InvalidArgumentError
 from armpy.plugins import install_line
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -112,7 +112,7 @@ def new_backend(vendor: str, name: str, folder: str | None, style: str) -> None:
     files = write_project(names, style, target)
     click.echo(f"written: {len(files)} files of the backend '{names.backend_id}' to {target}")
     click.echo("next:")
-    click.echo(f"  cd {shlex.quote(str(target))}")
+    click.echo(f"  cd {shell_word(str(target))}")
     click.echo("  pip install -e '.[test]'")
     click.echo("  pytest")
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from pathlib import Path
 
 from armpy.core.dataclass import dataclass
+from armpy.core.units import shell_command
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.result import CaseResult
@@ -61,7 +61,7 @@ class Search:
         command = ["armpy", "conformance", "fuzz", "--backend", self.backend_id]
         command += ["--reproduce", str(path), *self.arguments]
         return Finding(
-            result.outcome.value, result.operation, result.text, str(path), shlex.join(command)
+            result.outcome.value, result.operation, result.text, str(path), shell_command(command)
         )
 
     def of_lost(self, lost: LostItem[bytes]) -> CaseResult:

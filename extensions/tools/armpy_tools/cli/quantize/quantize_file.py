@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -23,7 +22,7 @@ from armpy.cli.registry import find_origin, registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
-from armpy.core.units import counted
+from armpy.core.units import counted, shell_word
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
@@ -150,7 +149,7 @@ def _within_step(output: OutputAccuracy, report: QuantizeReport) -> str:
     )
     fixes = [] if report.scheme == "int16x8" else ["Quantise with --scheme int16x8"]
     if output.layer:
-        name = shlex.quote(output.layer)
+        name = shell_word(output.layer)
         fixes.append(f"{'or k' if fixes else 'K'}eep the output's layer with --keep-float {name}")
     return ". ".join([text, *([", ".join(fixes)] if fixes else [])])
 
