@@ -90,11 +90,15 @@ def on_alarm() -> Iterator[Callable[[Callable[[], None]], Alarms]]:
 
 
 def models() -> list[Model]:
-    """Two networks of a runtime with two threads, which have begun."""
+    """Two networks of a runtime with two threads, all of whose modules are imported.
+
+    A handler that raises while Python imports one leaves Python's own file open.
+    """
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"], execution_threads=2))
     started = [Model(chain(1), runtime), Model(chain(2), runtime)]
     for model in started:
         model.start({"x": X}).result(30)
+        model.bind({"x": X}).start().result(30)
     return started
 
 
