@@ -194,6 +194,13 @@ class Load:
             if status == 200:
                 self.wrong += document["outputs"][0]["data"] != self._expected[number]
 
+    def wait_for_answers(self, count: int) -> None:
+        """Wait until the server has given a number of answers more, however busy the machine is."""
+        least, end_s = self.statuses[200] + count, time.monotonic() + 120
+        while self.statuses[200] < least:
+            assert time.monotonic() < end_s, f"{dict(self.statuses)}; expected {least} answers"
+            time.sleep(0.05)
+
     def __enter__(self) -> Load:
         for thread in self._threads:
             thread.start()
@@ -208,16 +215,15 @@ class Load:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the processes' names")
 def test_no_answer_is_wrong_where_replicas_are_killed(served: Any) -> None:
-    kills = 0
+    kills = effort(1, 8)
     with Load(4) as load:
-        for _ in range(effort(1, 8)):
-            time.sleep(2.0)
+        load.wait_for_answers(20)
+        for _ in range(kills):
             os.kill(replicas()[0], signal.SIGKILL)
-            kills += 1
-            time.sleep(effort(4.0, 4.0))
+            time.sleep(1.0)  # the others of a busy machine take over
+            load.wait_for_answers(50)
     print(f"{kills} kills: {dict(load.statuses)}, longest {load.longest_s:.1f} s")
     assert load.wrong == 0
-    assert load.statuses[200] > 100
     # A request that was in a replica when it was killed may be lost; nothing else is.
     assert sum(load.statuses.values()) - load.statuses[200] <= 4 * kills
     assert {*load.statuses} <= {200, 500, 503}
