@@ -177,7 +177,7 @@ class HookPlugins:
                 return
             problems[key] = failure
         _log.warning(
-            "%s of plugin '%s' from %s is left out: %s",
+            "%s of plugin '%s' from %s is left out: %s; armpy doctor says what to do",
             hook,
             candidate.label,
             candidate.source,

@@ -139,7 +139,7 @@ def leave_out(
     candidate.missing_library = failure.missing_library
     _log.log(
         level,
-        "%s '%s' from %s is left out: %s",
+        "%s '%s' from %s is left out: %s; armpy doctor says what to do",
         "plugin" if candidate.is_plugin else "backend",
         candidate.label,
         candidate.source,

@@ -426,14 +426,16 @@ def _parsed(contents: Array) -> tuple[_Header, list[Array]]:
     return header, parts
 
 
-def warn_not_kept(reason: str, fix: str = "ask 'armpy doctor'") -> None:
+def warn_not_kept(
+    reason: str, fix: str = "set ARMPY_CACHE_DIR to a folder that can be written"
+) -> None:
     """Warn, once per process, that what is made has to be made anew by each start."""
     if reason in _REASONS:
         return
     # What else cannot be kept mostly has the same cause.
     level = logging.INFO if _REASONS else logging.WARNING
     _REASONS.add(reason)
-    _log.log(level, "nothing is kept: %s. Each start compiles anew: %s", reason, fix)
+    _log.log(level, "nothing is kept: %s. Each start compiles anew; %s", reason, fix)
 
 
 _REASONS: set[str] = set()

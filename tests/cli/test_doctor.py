@@ -306,7 +306,12 @@ def test_a_file_that_is_named_wrongly_is_shown_and_is_no_problem(tmp_path: Path,
 def test_tracebacks_are_shown_when_asked_for(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", "1 / 0")
     arguments = ["doctor", "--dynamic-backends-path", str(tmp_path / "m")]
-    assert "Traceback" not in cli.out(*arguments, code=1)
+    out = cli.out(*arguments, code=1)
+    assert "Traceback" not in out
+    *_, problem, count = out.splitlines()
+    assert problem.startswith("problem: acme_npu_backend: ZeroDivisionError: ")
+    assert "Report it to its author" in problem
+    assert count.endswith(", problems: 1")
     assert "  | Traceback (most recent call last):" in cli.out(*arguments, "--debug", code=1)
 
 

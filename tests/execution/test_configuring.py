@@ -154,6 +154,16 @@ def test_the_applications_own_mistake_is_not_a_plugins() -> None:
         runtime(plugin, backends=["C"])
 
 
+def test_a_backend_that_the_environment_alone_names_is_the_variables_mistake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARMPY_BACKENDS", "A, C")
+    with pytest.raises(BackendUnavailableError, match=r"^environment variable ARMPY_BACKENDS: "):
+        runtime()
+    with pytest.raises(BackendUnavailableError, match=r"^there is no backend 'D'"):
+        runtime(backends=["D"])
+
+
 def test_what_a_plugin_does_to_what_it_is_shown_is_not_done_to_the_application() -> None:
     class Scribbles(Plugin):
         def __init__(self, *names: str) -> None:

@@ -230,7 +230,7 @@ def test_a_file_in_the_place_of_a_folder_is_named_with_the_fix(
         Entries(tmp_path / "file" / below, LIMIT).write("a", "0", [b"zero"], "")
     assert [record.getMessage() for record in caplog.records] == [
         f"nothing is kept: {tmp_path / 'file'} is a file and not a folder. Each start compiles "
-        "anew: remove the file, or set ARMPY_CACHE_DIR to a folder"
+        "anew; remove the file, or set ARMPY_CACHE_DIR to a folder"
     ]
 
 
@@ -247,8 +247,8 @@ def test_of_folders_that_cannot_be_written_a_process_warns_once(
             for key in ("0", "1"):
                 Entries(tmp_path / name, LIMIT).write("a", key, [b"zero"], "")
     assert [record.getMessage() for record in caplog.records] == [
-        f"nothing is kept: {tmp_path / 'one'}: Read-only file system. Each start compiles anew: "
-        "ask 'armpy doctor'"
+        f"nothing is kept: {tmp_path / 'one'}: Read-only file system. Each start compiles anew; "
+        "set ARMPY_CACHE_DIR to a folder that can be written"
     ]
     caplog.clear()
     with caplog.at_level(logging.INFO, "armpy.store"):

@@ -171,11 +171,15 @@ class Examination:
     """Variables that are misspelt or wrong, and a second armpy, with the fix."""
 
     @property
+    def sick(self) -> tuple[Diagnosis, ...]:
+        """Candidates and plugins with a problem."""
+        return tuple(item for item in (*self.candidates, *self.plugins) if not item.is_ok)
+
+    @property
     def num_problems(self) -> int:
         """Number of problems of candidates, plugins, and all else that is listed here."""
-        sick = [item for item in (*self.candidates, *self.plugins) if not item.is_ok]
         listed = self.bad_directories, self.unmet_requirements, self.environment_problems
-        return len(sick) + sum(map(len, listed)) + bool(self.cache_problem)
+        return len(self.sick) + sum(map(len, listed)) + bool(self.cache_problem)
 
 
 def examine(options: PluginOptions) -> Examination:

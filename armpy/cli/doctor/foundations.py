@@ -36,7 +36,7 @@ def print_broken_libraries(errors: dict[str, str]) -> None:
     print("armpy:", armpy.__version__)
     print(f"Python: {platform.python_version()} ({sys.executable})")
     for name, error in errors.items():
-        print(f"missing: armpy needs {name}, which cannot be imported: {error}. {_remedy(name)}")
+        print(f"problem: armpy needs {name}, which cannot be imported: {error}. {_remedy(name)}")
     print("problems:", len(errors))
 
 

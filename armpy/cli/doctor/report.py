@@ -45,15 +45,14 @@ def print_installation(
     for name, text in examination.facts.items():
         line = f"{name}: {text}"
         printer.line(_cut(line, width) if name in _LONG_FACTS else line)
-    for line in _surroundings(examination):
-        printer.line(line)
+    for path in examination.skipped:
+        printer.line(f"skipped {path.path}: {path.reason}")
     was_short = False
     for diagnosis in (*examination.candidates, *examination.plugins):
         if diagnosis.status == NO_DEVICE:
             continue
-        name = " ".join(filter(None, (diagnosis.id or diagnosis.name, diagnosis.version)))
         is_plugin = diagnosis in examination.plugins
-        name = f"plugin {name}" if is_plugin else name
+        name = _title(diagnosis, examination)
         is_short = is_plugin and diagnosis.is_ok and not in_full
         if not (is_short and was_short):
             printer.line("")
@@ -68,23 +67,30 @@ def print_installation(
     for diagnosis in examination.candidates:
         if diagnosis.status == NO_DEVICE:
             printer.line(f"{diagnosis.id or diagnosis.source}: {NO_DEVICE}: {diagnosis.cause}")
+    for line in _problems(examination):
+        printer.line(f"problem: {line}")
     count = len(examination.candidates)
     plugins = f", plugins: {len(examination.plugins)}" if examination.plugins else ""
     printer.line(f"candidates: {count}{plugins}, problems: {examination.num_problems}")
 
 
-def _surroundings(examination: Examination) -> Iterator[str]:
-    """Lines about faults of the installation, and not of a candidate."""
-    for text in examination.unmet_requirements:
-        yield f"missing: {text}"
-    for text in examination.environment_problems:
-        yield f"environment: {text}"
+def _title(diagnosis: Diagnosis, examination: Examination) -> str:
+    """A candidate's name and version, and whether it is a plugin with hooks."""
+    name = " ".join(filter(None, (diagnosis.id or diagnosis.name, diagnosis.version)))
+    return f"plugin {name}" if diagnosis in examination.plugins else name
+
+
+def _problems(examination: Examination) -> Iterator[str]:
+    """All problems with what to do, to be read without looking for them among what is well."""
+    yield from examination.unmet_requirements
+    yield from examination.environment_problems
     if examination.cache_problem:
         yield f"cache: {examination.cache_problem}"
     for path in examination.bad_directories:
         yield f"cannot look into {path.path}: {path.reason}"
-    for path in examination.skipped:
-        yield f"skipped {path.path}: {path.reason}"
+    for diagnosis in examination.sick:
+        advice = ". ".join(filter(None, (diagnosis.cause.rstrip("."), diagnosis.remedy)))
+        yield f"{_title(diagnosis, examination)}: {advice or diagnosis.status}"
 
 
 def print_compiled(examination: FileExamination) -> None:

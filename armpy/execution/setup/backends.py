@@ -32,7 +32,11 @@ from armpy.errors import (
     InvalidArgumentError,
 )
 from armpy.execution.setup.contexts import BackendContexts
-from armpy.execution.setup.options import RuntimeOptions, backend_preferences
+from armpy.execution.setup.options import (
+    BACKENDS_VARIABLE,
+    RuntimeOptions,
+    backend_preferences,
+)
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
 from armpy.plugins.isolation.limits import is_isolated
 from armpy.plugins.proxy.facts import DEVICE_OPTION
@@ -131,7 +135,13 @@ class BackendSetup:
         """Set up the backends that can be used."""
         named = backend_preferences(self._options.backends)
         usable: list[BackendProxy] = []
-        for backend_id, make in self._chosen(named):
+        try:
+            chosen = self._chosen(named)
+        except BackendUnavailableError as error:
+            if self._options.backends is None:
+                error.where = error.where or f"environment variable {BACKENDS_VARIABLE}"
+            raise
+        for backend_id, make in chosen:
             try:
                 usable.append(self._set_up(backend_id, make))
             except _RefusalError as refusal:
@@ -140,7 +150,8 @@ class BackendSetup:
                     raise refusal.cause from refusal.cause.__cause__
                 is_expected = isinstance(refusal.cause, DeviceNotFoundError)
                 level = logging.INFO if is_expected else logging.WARNING
-                _log.log(level, "backend '%s' is left out: %s", backend_id, refusal)
+                text = "backend '%s' is left out: %s; armpy doctor says what to do"
+                _log.log(level, text, backend_id, refusal)
                 vlog("manager", "backend '%s' is left out: %s", backend_id, refusal)
                 self.left_out[backend_id] = str(refusal)
         if not usable:
