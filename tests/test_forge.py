@@ -156,6 +156,6 @@ def test_faults_in_the_forges_files_are_found(
     assert count
     path.write_text(changed, "utf-8")
     command = [str(tmp_path / ".ci" / "forge"), str(programs)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode != 0) == bool(message), done.stdout + done.stderr
     assert message in done.stdout + done.stderr

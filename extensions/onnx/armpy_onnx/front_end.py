@@ -73,7 +73,7 @@ def armpy_register_front_end() -> FrontEnd:
         metadata=_metadata,
         outline=_outline,
         requires=("onnx",),
-        install="pip install 'onnx>=1.17'",
+        install='pip install "onnx>=1.17"',  # these quotes are cmd.exe's, too
         notes_other_files=True,
         rename_other_files=_rename_data_files,
     )

@@ -87,4 +87,4 @@ except armpy.errors.ParserError as error:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert "Run: pip install 'onnx>=1.17'" in done.stdout, done.stderr
+    assert 'Run: pip install "onnx>=1.17"' in done.stdout, done.stderr
