@@ -5,8 +5,9 @@
     python scripts/check_pages.py --once site/
 
 Each page is opened in light and dark, wide and narrow, or once, light and wide. All that axe-core
-finds fails, as do errors of the page's own programs, and parts wider than the screen. Needs the
-extra ``browser``, which has axe-core, and Chromium.
+finds fails, as do errors of the page's own programs, and parts wider than the screen. Pages that
+lead to another one at once are left out, as nobody sees them. Needs the extra ``browser``, which
+has axe-core, and Chromium.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ ONCE: dict[tuple[int, str], dict[str, object]] = {
 }
 """The view of a page that is opened once: its colours, which take most of the time to check, are
 those of the site's other pages."""
+
+LEADS_ON = '<meta http-equiv="refresh" content="0;'
+"""In a page that leads to another one at once."""
 
 REPEATED = ".sidebar-drawer"
 """The list of a site's pages, which axe-core leaves out where pages are opened once."""
@@ -76,9 +80,10 @@ def check(paths: Sequence[Path], once: bool) -> list[str]:
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    """All HTML files in some paths."""
+    """All HTML files in some paths that a reader sees."""
     for path in paths:
-        yield from path.rglob("*.html") if path.is_dir() else [path]
+        found = path.rglob("*.html") if path.is_dir() else [path]
+        yield from (file for file in found if LEADS_ON not in file.read_text("utf-8"))
 
 
 def _faults(page: Page, path: Path, axe: str, once: bool) -> Iterator[str]:

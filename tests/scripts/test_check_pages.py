@@ -12,7 +12,7 @@ pytest.importorskip("axe_playwright_python", reason="needs the extra browser")
 if find_chromium() is None:
     pytest.skip("Chromium is not installed", allow_module_level=True)
 
-from scripts.check_pages import main
+from scripts.check_pages import ROOT, main
 
 HEAD = "<!doctype html><html lang='en'><head><title>t</title></head><body><main><h1>t</h1>"
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
@@ -58,3 +58,13 @@ def test_the_list_of_a_sites_pages_is_checked_where_every_view_is(tmp_path: Path
     page.write_text(f"{HEAD}<div class='sidebar-drawer'><img src='{PIXEL}'></div>", "utf-8")
     assert main(["--once", str(page)]) == 0
     assert main([str(page)]) == 1
+
+
+def test_a_page_that_leads_on_at_once_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page.html").write_text(f"{HEAD}<p>text</p>", "utf-8")
+    leads_on = (ROOT / "docs" / "_root" / "index.html").read_text("utf-8")
+    (tmp_path / "index.html").write_text(leads_on, "utf-8")
+    assert main([str(tmp_path)]) == 0
+    assert "1 pages, 0 faults" in capsys.readouterr().out
