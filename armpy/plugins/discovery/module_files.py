@@ -61,16 +61,24 @@ def module_files(path: str) -> list[tuple[str, str]]:
 def code_digest(kind: type) -> str:
     """Digest of the state of the files of a class's package, when it was first asked for.
 
-    Its vendor's common code, if imported by then, belongs to it. What changes later is not in the
-    code that runs. Empty for armpy's own files, whose version says what they are, and for what is
-    in no file.
+    The packages of the classes that it inherits from belong to it, and its vendor's common code, if
+    imported by then. What changes later is not in the code that runs. Empty for armpy's own files,
+    whose version says what they are, and for what is in no file.
     """
-    module = sys.modules.get(str(kind.__module__))
+    # A class that is made by a call of `type` may have its metaclass's module for its own.
+    names = dict.fromkeys(str(base.__module__) for base in kind.__mro__)
+    vendors = [name for name in names if name.partition(".")[0] not in sys.stdlib_module_names]
+    return "".join(dict.fromkeys(map(_module_digest, vendors)))
+
+
+def _module_digest(name: str) -> str:
+    """Digest of the package of an imported module, with its vendor's common code."""
+    module = sys.modules.get(name)
     if type(module) is not ModuleType:  # another kind may do anything when it is looked into
         return ""
     digest = _digests.get(module)
     if digest is None:
-        group = f"{kind.__module__.partition('.')[0]}."
+        group = f"{name.partition('.')[0]}."
         # A copy is one step; while items are listed, the garbage collector may run imports.
         shared = [
             other
