@@ -181,7 +181,7 @@ class HookPlugins:
             hook,
             candidate.label,
             candidate.source,
-            failure.reason,
+            failure.reason.rstrip("."),
         )
 
     def contained(self, candidate: Candidate, hook: str, call: Callable[[], R], *, default: R) -> R:

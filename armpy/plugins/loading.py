@@ -143,7 +143,7 @@ def leave_out(
         "plugin" if candidate.is_plugin else "backend",
         candidate.label,
         candidate.source,
-        candidate.reason,
+        candidate.reason.rstrip("."),
     )
 
 

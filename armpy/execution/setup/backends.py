@@ -151,7 +151,7 @@ class BackendSetup:
                 is_expected = isinstance(refusal.cause, DeviceNotFoundError)
                 level = logging.INFO if is_expected else logging.WARNING
                 text = "backend '%s' is left out: %s; armpy doctor says what to do"
-                _log.log(level, text, backend_id, refusal)
+                _log.log(level, text, backend_id, str(refusal).rstrip("."))
                 vlog("manager", "backend '%s' is left out: %s", backend_id, refusal)
                 self.left_out[backend_id] = str(refusal)
         if not usable:
