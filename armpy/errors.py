@@ -309,15 +309,24 @@ def did_you_mean(
 
 
 def nearest_name(name: object, known: Iterable[object], cutoff: float = 0.6) -> object | None:
-    """Return the known name that is spelled most like an unknown one; None if none is near."""
+    """Return the known name that is spelled most like an unknown one; None if none is near.
+
+    Of several that are equally like it, the first.
+    """
     import difflib  # noqa: PLC0415  # for those who mistype
 
     # Without style, so that numThreads finds num_threads.
     spelled: dict[str, object] = {}
     for other in known:
         spelled.setdefault(_without_style(other), other)
-    near = difflib.get_close_matches(_without_style(name), spelled, 1, cutoff)
-    return spelled[near[0]] if near else None
+    matcher = difflib.SequenceMatcher(b=_without_style(name))
+
+    def likeness(text: str) -> float:
+        matcher.set_seq1(text)
+        return matcher.ratio()
+
+    near = max(spelled, key=likeness, default=None)
+    return None if near is None or likeness(near) < cutoff else spelled[near]
 
 
 def argument(name: str, value: object = None) -> str:

@@ -116,6 +116,7 @@ def test_the_nearest_known_name_is_meant_however_it_is_written() -> None:
     assert errors.did_you_mean("xyz", known, "Install it") == "Install it"
     assert errors.did_you_mean("xyz", known, cutoff=0.0).startswith("Did you mean '")
     assert errors.did_you_mean("xyz", [], "Install it", cutoff=0.0) == "Install it"
+    assert errors.did_you_mean("cpu", ["CpuRef", "OrtCpu"]) == "Did you mean 'CpuRef'?"
 
 
 def test_arguments_are_written_as_python_has_them_and_as_commands_do() -> None:

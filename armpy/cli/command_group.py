@@ -15,7 +15,7 @@ import click
 
 from armpy import plugins  # its install lines: for errors alone
 from armpy.errors import InvalidArgumentError, did_you_mean, ends_in_command, nearest_name
-from armpy.plugins.extension_tables import COMMANDS
+from armpy.plugins.extension_tables import BACKENDS, COMMANDS
 
 if TYPE_CHECKING:
     from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint
@@ -42,6 +42,7 @@ class OnceGroup(click.Group):
         name, command, rest = super().resolve_command(context, arguments)
         if command is not None:
             refuse_repeated(command, context, rest)
+            refuse_spaced_backends(command, rest)
         return name, command, rest
 
 
@@ -230,6 +231,33 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
                 "Run the command once for each, or leave the others out.",
                 context,
             )
+
+
+def refuse_spaced_backends(command: click.Command, arguments: Sequence[str]) -> None:
+    """Check that no backend's id follows the ids of ``--backends`` after a space.
+
+    Raises click.UsageError if one does: it would be taken for a file.
+    """
+    flags = [flag for p in command.params if p.name == "backends" for flag in p.opts]
+    for place, word in enumerate(arguments):
+        flag, is_joined, ids = word.partition("=")
+        if flag not in flags:
+            continue
+        rest = arguments[place + 1 :]
+        if not is_joined:
+            ids, rest = ",".join(rest[:1]), rest[1:]
+        if rest and _is_backend(rest[0]):
+            raise click.UsageError(
+                f"'{rest[0]}' is a backend. Separate backends by commas: "
+                f"{flag} {ids.rstrip(',')},{rest[0]}"
+            )
+
+
+def _is_backend(word: str) -> bool:
+    """Return whether a word is a known backend's id, and no file."""
+    # Ids begin upper-case: for other words, installed packages are not looked through.
+    is_possible = word[:1].isupper() and not os.path.exists(word)
+    return is_possible and (word in BACKENDS or word in {entry.name for entry in _entry_points()})
 
 
 def usage_message(error: click.ClickException) -> str:

@@ -15,6 +15,9 @@ def written_option(name: str, value: object) -> str:
     }
     flag = flags.get(name, f"--{name.replace('_', '-')}")
     if isinstance(value, dict):
-        pairs = (f"{key}={','.join(map(str, sizes))}" for key, sizes in value.items())
+        pairs = (
+            f"{key}={entry if isinstance(entry, str) else ','.join(map(str, entry))}"
+            for key, entry in value.items()
+        )
         return " ".join(f"{flag} {shell_word(pair)}" for pair in pairs)
     return flag if value is None else f"{flag} {shell_word(str(value))}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, PreparationRequest
 from armpy.core.arguments import check_choice, check_instance, check_positive
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, argument, listed
+from armpy.errors import InvalidArgumentError, argument, did_you_mean, listed
 from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId, Preference, Priority
@@ -186,8 +186,7 @@ class OptimizerOptions:
                     where=f"affinity['{pattern}']",
                     expected=", ".join(backends),
                     actual=f"'{backend_id}'",
-                    fix=f"Add '{backend_id}' to {argument('backends')}, or choose an expected "
-                    "backend",
+                    fix=self._fix_of_affinity(pattern, backend_id, backends),
                 )
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise InvalidArgumentError(
@@ -198,6 +197,19 @@ class OptimizerOptions:
                     actual=f"'{pattern}'",
                     fix="List all names with 'armpy inspect MODEL --layers'",
                 )
+
+    def _fix_of_affinity(
+        self, pattern: str, backend_id: BackendId, backends: Collection[BackendId]
+    ) -> str:
+        """Return the fix of an affinity to a backend that is not used."""
+        if pattern in backends:
+            swapped = argument("affinity", {backend_id: pattern})
+            return f"Write the pattern first, then the backend: {swapped}"
+        near = did_you_mean(backend_id, backends)
+        added = f"dd '{backend_id}' to {argument('backends')}"
+        if near:
+            return f"{near} If not, a{added}"
+        return f"A{added}, or choose an expected backend"
 
     @property
     def is_placed_by_cost(self) -> bool:

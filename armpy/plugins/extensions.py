@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
 from armpy.core.installation import install_command
@@ -69,6 +70,11 @@ def suggest_name(
 
 
 def suggest_backend(backend_id: str, installed: Collection[str]) -> str:
-    """Return the fix of an error about an unknown backend."""
+    """Return the fix of an error about an unknown backend, or about several in one text."""
+    several = re.findall(r"[^\s,:;]+", backend_id)
+    if len(several) > 1 and "," in backend_id:
+        return f"Write the ids separately: {', '.join(map(repr, several))}"
+    if len(several) > 1:
+        return f"Separate ids by commas: '{','.join(several)}'"
     otherwise = f"Choose an expected one, or install the package that brings '{backend_id}'"
     return suggest_name(backend_id, installed, BACKENDS, otherwise)

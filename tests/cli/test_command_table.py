@@ -118,6 +118,12 @@ WRONG: list[object] = [
     # Backends and where layers run
     ("run {model} --backends ,", "expected names"),
     ("inspect {model} --backend A,", "'A,': expected names with commas between them."),
+    (
+        "run {model} --backends NumbaAcc CpuRef",
+        "'CpuRef' is a backend. Separate backends by commas: --backends NumbaAcc,CpuRef.",
+    ),
+    ("inspect --backend=NumbaAcc CpuRef {model}", "by commas: --backend NumbaAcc,CpuRef."),
+    ("profile --backends NumbaAcc CpuRef {model}", "by commas: --backends NumbaAcc,CpuRef."),
     ("run {model} --backend-option CpuRef.threads=1", "the backend has no option 'threads'"),
     ("run {model} --backends CpuRef --isolation Npu=process", "there is no backend 'Npu'"),
     ("run {model} --backends CpuRef --isolation CpuRef=thread", "isolation['CpuRef']"),
@@ -130,6 +136,14 @@ WRONG: list[object] = [
         "run {model} --affinity conv*=Npu",
         "the runtime does not use the backend 'Npu'",
         "Add 'Npu' to --backends, or choose",
+    ),
+    (
+        "run {model} --affinity CpuRef=*",
+        "Write the pattern first, then the backend: --affinity '*=CpuRef'.",
+    ),
+    (
+        "run {model} --affinity *=Numba",
+        "Did you mean 'NumbaAcc'? If not, add 'Numba' to --backends.",
     ),
     ("run {model} --affinity zz*=CpuRef", "no layer of the network has the name 'zz*'"),
     # Whose code is used

@@ -280,6 +280,13 @@ def as_written(arguments: Mapping[str, object], message: str) -> Mapping[str, ob
     return {**arguments, name: ast.literal_eval(found[1] or found[2])}
 
 
+def as_rewritten(arguments: Mapping[str, object], message: str) -> Mapping[str, object]:
+    """Take the argument as the message writes it, with its name."""
+    found = re.search(r": (\w+)=(\S+ \S+)\.$", message)
+    assert found is not None
+    return {**arguments, found[1]: ast.literal_eval(found[2])}
+
+
 def without_argument(arguments: Mapping[str, object], message: str) -> Mapping[str, object]:
     """Leave out the argument that the message is about."""
     assert re.search(r"[Ll]eave (it|the argument|the signature) out", message)
@@ -300,7 +307,9 @@ CALLS: list[
     ({"code": "nevr"}, with_proposal),
     ({"front_end": "tflit"}, with_proposal),
     ({"isolation": "nne"}, with_proposal),
-    ({"affinity": {"*": "Cpu"}}, with_expected),
+    ({"affinity": {"*": "Cpu"}}, with_proposal),
+    ({"affinity": {"*": "Npu"}}, with_expected),
+    ({"affinity": {"CpuRef": "*"}}, as_rewritten),
     ({"front_end_options": {"stand_in": True}}, with_proposal),
     ({"signature": "nope"}, without_argument),
     ({"num_threads": 0}, least_number),
