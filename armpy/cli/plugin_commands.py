@@ -15,6 +15,8 @@ from armpy.cli.printer import stdout_kept
 from armpy.errors import ArmpyError, PluginError
 from armpy.plugins import BackendRegistry, Candidate
 from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.extension_tables import FOLDERS
+from armpy.plugins.extensions import install_line
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt
 
@@ -120,9 +122,17 @@ def _contained(candidate: Candidate, method: Callable[..., T]) -> Callable[..., 
             raise PluginError(
                 f"the command raised {describe(error)}",
                 where=f"plugin '{candidate.label}' from {candidate.source}",
+                fix=_fix(error),
             ) from error
 
     return contained
+
+
+def _fix(error: BaseException) -> str:
+    """How to install the module of armpy's that a command lacks; empty if it lacks none."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    distribution = str(name).partition(".")[0].replace("_", "-")
+    return f"Run: {install_line(distribution)}" if distribution in FOLDERS else ""
 
 
 def _exit_code(stop: SystemExit) -> int:

@@ -40,6 +40,7 @@ from armpy.cli.inspect.examine_file import FileExamination, examine_file
 from armpy.errors import ParserError
 from armpy.model.archive.examined_programs import ProgramExamination
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
+from armpy.plugins.extensions import install_line
 from armpy.store.archive.container import write_container
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
@@ -485,6 +486,41 @@ def test_requirements_that_are_not_met_are_named_with_the_command(
     assert low.endswith(" is installed. Run: pip install 'numpy<1'")
     assert lost == (
         "acme-tools needs acme-lost>=2, and it is not installed. Run: pip install 'acme-lost>=2'"
+    )
+
+
+def test_what_requirements_need_themselves_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, need in (
+        ("acme-tools", "acme-format"),
+        ("acme-format", "acme-wire>=6"),
+    ):
+        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0"]
+        lines += [f"Requires-Dist: {need}", "Requires-Dist: old-form (>dev)"]
+        (info / "METADATA").write_text("\n".join(lines) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert list(unmet_requirements(["acme-tools"])) == [
+        "acme-format needs acme-wire>=6, and it is not installed. Run: pip install 'acme-wire>=6'"
+    ]
+
+
+def test_armpys_own_distributions_are_installed_from_where_armpy_came_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def installed(name: str) -> str:
+        if name == "armpy-conformance":
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(diagnose, "version", installed)
+    monkeypatch.setattr(diagnose, "requires", {"armpy-tools": ["armpy-conformance==0.1.0"]}.get)
+    (unmet,) = unmet_requirements(["armpy-tools"])
+    assert unmet == (
+        "armpy-tools needs armpy-conformance==0.1.0, and it is not installed. "
+        f"Run: {install_line('armpy-conformance')}"
     )
 
 

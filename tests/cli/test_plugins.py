@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from armpy.core.installation import install_command
+from armpy.plugins import install_line
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
@@ -57,6 +58,8 @@ def armpy_report_sections(graph, path, layers_by_backend):
 def count(file, how):
     if how == "raise":
         raise ValueError("oops")
+    if how == "lack":
+        raise ModuleNotFoundError("No module named 'armpy_nnapi'", name="armpy_nnapi.model")
     if how == "lose":
         open("/nowhere/at/all")
     if how == "exit":
@@ -187,6 +190,12 @@ def test_a_plugins_command_stands_beside_armpys_own(toy: Path, cli: Cli) -> None
             1,
             "plugin 'toy' from toy-plugin 1.0: the command raised "
             "FileNotFoundError(2, 'No such file or directory', '/nowhere/at/all').",
+        ),
+        (
+            "lack",
+            1,
+            "plugin 'toy' from toy-plugin 1.0: the command raised ModuleNotFoundError("
+            f"\"No module named 'armpy_nnapi'\"). Run: {install_line('armpy-nnapi')}\n",
         ),
         ("exit", 7, ""),
         ("say", 1, ""),

@@ -10,6 +10,7 @@ import platform
 import re
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +23,8 @@ from importlib.metadata import (
 )
 from typing import Any
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 import armpy
 from armpy.backend import BACKEND_API_VERSION
@@ -45,7 +47,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.discovery.candidate import MISSING_DEVICE
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
-from armpy.plugins.extension_tables import NEEDED
+from armpy.plugins.extension_tables import BACKEND_FOLDERS, FOLDERS, NEEDED
 from armpy.plugins.extensions import install_line
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
 from armpy.store.archive.kernel_packs import found_packs
@@ -201,7 +203,7 @@ def examine(options: PluginOptions) -> Examination:
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
         cache_problem,
-        tuple(unmet_requirements(("armpy", "numba", *NEEDED))),
+        tuple(unmet_requirements(("armpy", *NEEDED))),
         (
             *variable_problems([str(c.backend_id) for c in registry.candidates]),
             *_other_versions(),
@@ -309,21 +311,18 @@ def _library_text(name: str) -> str:
 
 
 def unmet_requirements(distributions: Iterable[str]) -> Iterator[str]:
-    """What installed distributions need and do not have, each with the fix.
+    """What installed distributions, and all that they need, lack; each with the fix.
 
     Parameters
     ----------
     distributions : iterable of str
         Names; those that are not installed need nothing.
     """
-    for name in distributions:
-        try:
-            texts = requires(name) or ()
-        except PackageNotFoundError:
-            continue
-        for requirement in map(Requirement, texts):
-            if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-                continue
+    waiting = deque(map(canonicalize_name, distributions))
+    seen = set(waiting)
+    while waiting:
+        name = waiting.popleft()
+        for requirement in _requirements(name):
             try:
                 found = version(requirement.name)
             except PackageNotFoundError:
@@ -331,9 +330,36 @@ def unmet_requirements(distributions: Iterable[str]) -> Iterator[str]:
             if not found or not requirement.specifier.contains(found, prereleases=True):
                 wanted = f"{requirement.name}{requirement.specifier}"
                 has = f"{found} is installed" if found else "it is not installed"
-                is_compiler = not found and requirement.name in _COMPILER
-                package = _COMPILER[0] if is_compiler else shell_word(wanted)
-                yield f"{name} needs {wanted}, and {has}. Run: pip install {package}"
+                fix = _install_requirement(requirement, is_missing=not found)
+                yield f"{name} needs {wanted}, and {has}. Run: {fix}"
+            needed = canonicalize_name(requirement.name)
+            if found and needed not in seen:
+                seen.add(needed)
+                waiting.append(needed)
+
+
+def _requirements(distribution: str) -> Iterator[Requirement]:
+    """What an installed distribution needs here, without its extras."""
+    try:
+        texts = requires(distribution) or ()
+    except PackageNotFoundError:
+        return
+    for text in texts:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:  # of an old distribution: pip cannot check it either
+            continue
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield requirement
+
+
+def _install_requirement(requirement: Requirement, *, is_missing: bool) -> str:
+    """The command that installs what is required; armpy's own come from where armpy came from."""
+    if requirement.name in FOLDERS or requirement.name in BACKEND_FOLDERS:
+        return install_line(requirement.name)
+    if is_missing and requirement.name in _COMPILER:
+        return f"pip install {_COMPILER[0]}"
+    return f"pip install {shell_word(f'{requirement.name}{requirement.specifier}')}"
 
 
 def _extensions(*, installed: bool) -> Iterator[str]:
