@@ -238,7 +238,8 @@ class IBackendInternal(ABC):
     def get_diagnosis(self) -> Sequence[str]:
         """List what it finds on this machine, in lines for people; none by default.
 
-        ``armpy doctor`` shows the drivers, compilers or files that it uses, and why not others.
+        ``armpy doctor`` shows the drivers, compilers or files that it uses, and why not others. A
+        line that begins with ``problem: `` is a problem of the installation, and ends in the fix.
         """
         return ()
 

@@ -44,6 +44,23 @@ def install_command(projects: Mapping[str, str], package: Path = _PACKAGE) -> st
     return f"pip install {shell_command(places)}"
 
 
+def restore_command(path: str, projects: Mapping[str, str], package: Path = _PACKAGE) -> str:
+    """Return the command that restores a damaged file of installed projects.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    projects, package
+        As for `install_command`.
+    """
+    site = package.parent
+    if _is_checkout(site) and Path(path).is_relative_to(site):
+        return shell_command(["git", "-C", str(site), "checkout", "--", path])
+    again = "pip install --force-reinstall --no-deps"
+    return install_command(projects, package).replace("pip install", again, 1)
+
+
 def _origin(package: Path) -> Path | None:
     """The checkout or the wheel's file that a package is of; None for the package index."""
     site = package.parent

@@ -34,6 +34,7 @@ from armpy.cli.doctor.diagnose import (
     sizes_of,
     unmet_requirements,
 )
+from armpy.cli.doctor.diagnose_backend import examine_backend
 from armpy.cli.doctor.diagnose_model import operators_remedy
 from armpy.cli.doctor.report import print_installation
 from armpy.cli.inspect.examine_file import FileExamination, examine_file
@@ -293,6 +294,18 @@ def test_a_directory_that_is_not_there_is_a_problem(cli: Cli) -> None:
     assert document["bad_directories"] == [
         {"path": "/nowhere/at/all", "reason": "the path does not exist"}
     ]
+    assert document["directories_fix"] == "Correct --dynamic-backends-path, or leave it out"
+
+
+@pytest.mark.slow
+def test_a_directory_that_is_not_there_is_named_with_the_variable(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", "nodir")
+    assert (
+        "problem: cannot look into nodir: the path does not exist. "
+        "Correct ARMPY_DYNAMIC_BACKENDS_PATH, or unset it\n"
+    ) in cli.out("doctor", code=1)
 
 
 @pytest.mark.slow
@@ -522,6 +535,21 @@ def test_armpys_own_distributions_are_installed_from_where_armpy_came_from(
         "armpy-tools needs armpy-conformance==0.1.0, and it is not installed. "
         f"Run: {install_line('armpy-conformance')}"
     )
+
+
+def test_a_line_of_a_backends_diagnosis_can_be_a_problem_with_its_own_fix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fault = "the firmware is cut short. Run: acme-npu --flash"
+    monkeypatch.setattr(
+        FakeBackend, "get_diagnosis", lambda self: ["driver 3", f"problem: {fault}"]
+    )
+    details = examine_backend(FakeBackend("Acme"))
+    assert details["diagnosis"] == ["driver 3"]
+    assert isinstance(details["problems"], list)
+    assert fault in details["problems"]
+    sick = Candidate("Acme", "x", CandidateKind.CODE)
+    assert remedy(sick, is_sick=True, cause=fault) == ""
 
 
 @pytest.mark.parametrize("missing", ["numba", "llvmlite"])
@@ -800,6 +828,7 @@ def printed(capsys: pytest.CaptureFixture[str], *, in_full: bool) -> list[str]:
         (well("toy", **hooks), well("other", **hooks)),
         (),
         (),
+        "",
         "",
         (),
         (),

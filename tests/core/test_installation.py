@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.core.installation import install_command
+from armpy.core.installation import install_command, restore_command
 from armpy.core.units import shell_command
 
 PROJECTS = {"armpy-onnx": "extensions/onnx", "armpy[sign]": "."}
@@ -41,6 +41,20 @@ def test_a_checkout_that_runs_is_installed_from(
     monkeypatch.chdir(root)
     places = [os.path.join(".", "extensions", "onnx"), ".[sign]"]
     assert install_command(PROJECTS, root / "armpy") == shell_command(["pip", "install", *places])
+
+
+def test_a_damaged_file_is_restored_from_where_it_came_from(tmp_path: Path) -> None:
+    root = checkout(tmp_path / "source")
+    path = str(root / "armpy" / "a file")
+    words = ["git", "-C", str(root), "checkout", "--", path]
+    assert restore_command(path, {"armpy": "."}, root / "armpy") == shell_command(words)
+    again = ["pip", "install", "--force-reinstall", "--no-deps"]
+    place = str(root / "extensions" / "onnx")
+    projects = {"armpy-onnx": "extensions/onnx"}
+    elsewhere = str(tmp_path / "site" / "armpy_onnx" / "file")
+    assert restore_command(elsewhere, projects, root / "armpy") == shell_command([*again, place])
+    package = installed(tmp_path / "site", None)
+    assert restore_command(elsewhere, projects, package) == shell_command([*again, "armpy-onnx"])
 
 
 def test_what_was_installed_from_a_checkout_goes_on_from_there(tmp_path: Path) -> None:

@@ -179,7 +179,11 @@ def test_an_override_makes_the_environment_ignored(
     assert ([module.directory for module in modules], skipped) == ([str(a)], [])
     missing = str(tmp_path / "missing")
     assert found_in(missing) == ([], [SkippedPath(missing, "the path does not exist")])
-    assert f"'{missing}' is skipped: the path does not exist" in caplog.text
+    failed = f"'{missing}' is skipped: the path does not exist"
+    assert f"{failed}. Correct dynamic_backends_path, or leave it out" in caplog.text
+    monkeypatch.setenv(VARIABLE, missing)
+    assert found_in() == ([], [SkippedPath(missing, "the path does not exist")])
+    assert f"{failed}. Correct ARMPY_DYNAMIC_BACKENDS_PATH, or unset it" in caplog.text
     assert found_in("") == ([], [SkippedPath("", "the path is empty")])
 
 

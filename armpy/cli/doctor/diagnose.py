@@ -35,6 +35,7 @@ from armpy.core.file_ownership import cache_folder, file_in_place_of, make_own_f
 from armpy.core.machine import describe_machine
 from armpy.core.processes.worker import find_in_force
 from armpy.core.units import bytes_text, counted, shell_word
+from armpy.errors import ends_in_command
 from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import (
     BackendRegistry,
@@ -47,6 +48,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.discovery.candidate import MISSING_DEVICE
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
+from armpy.plugins.discovery.directories import correction
 from armpy.plugins.extension_tables import BACKEND_FOLDERS, FOLDERS, NEEDED
 from armpy.plugins.extensions import install_line
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
@@ -164,6 +166,8 @@ class Examination:
     """Paths that were not taken up, with reasons."""
     bad_directories: tuple[SkippedPath, ...]
     """Those among them that were named as directories to look in."""
+    directories_fix: str
+    """The fix for these, which names the option or variable."""
 
     cache_problem: str
     """Why the cache cannot be written, and the fix; empty if it can."""
@@ -202,6 +206,7 @@ def examine(options: PluginOptions) -> Examination:
         _beside_each_other([_diagnose(c, probed.get(id(c))) for c in candidates]),
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
+        correction(has_override=bool(options.directories)),
         cache_problem,
         tuple(unmet_requirements(("armpy", *NEEDED))),
         (
@@ -481,6 +486,8 @@ def _fix(candidate: Candidate, *, is_sick: bool, cause: str) -> str:
     """Return the fix for a candidate, without the way to go on; empty if there is none."""
     if is_sick and candidate.is_plugin:
         return f"{_REPORT}: armpy.plugins.hooks.specifications describes the hooks"
+    if is_sick and ends_in_command(cause):
+        return ""  # the cause says it
     if is_sick and (command := COMMAND.search(cause)):
         return f"Run: {command[0]}"
     variables = [name for name in _VARIABLE.findall(cause) if name in os.environ]

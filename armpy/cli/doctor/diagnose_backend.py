@@ -14,6 +14,9 @@ from armpy.plugins.proxy.guard import BackendProxy
 EXAMINATION = f"{__name__}:examine_backend"
 """Entry point (``module:function``) that the separate process imports and calls."""
 
+_PROBLEM = "problem: "
+"""What lines of `get_diagnosis` begin with that are problems, as the contract says."""
+
 
 def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     """Query all properties of a backend, and run small networks on it.
@@ -29,6 +32,8 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
     problems += _figure_problems(guarded)
+    diagnosis = [*guarded.get_diagnosis()]
+    problems += [line.removeprefix(_PROBLEM) for line in diagnosis if line.startswith(_PROBLEM)]
     return {
         "version": guarded.version,
         "options": [
@@ -43,7 +48,7 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
         ],
         "capabilities": {str(k): _plain(v) for k, v in guarded.get_capabilities().items()},
         "extensions": list(guarded.supported_extensions),
-        "diagnosis": list(guarded.get_diagnosis()),
+        "diagnosis": [line for line in diagnosis if not line.startswith(_PROBLEM)],
         MISSING_DEVICE: missing_device,
         "trials": trials,
         "problems": problems,

@@ -87,7 +87,7 @@ def _problems(examination: Examination) -> Iterator[str]:
     if examination.cache_problem:
         yield f"cache: {examination.cache_problem}"
     for path in examination.bad_directories:
-        yield f"cannot look into {path.path}: {path.reason}"
+        yield f"cannot look into {path.path}: {path.reason}. {examination.directories_fix}"
     for diagnosis in examination.sick:
         advice = ". ".join(filter(None, (diagnosis.cause.rstrip("."), diagnosis.remedy)))
         yield f"{_title(diagnosis, examination)}: {advice or diagnosis.status}"

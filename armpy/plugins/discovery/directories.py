@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 
 from armpy.core.dataclass import dataclass
+from armpy.errors import argument
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 
 ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
@@ -95,10 +96,17 @@ def backend_paths(
     valid, skipped = [], []
     for path in dict.fromkeys(paths):
         if reason := why_invalid(path):
-            skipped.append(_skip(path, reason))
+            skipped.append(_skip(path, reason, fix=correction(has_override=bool(override))))
         else:
             valid.append(path)
     return valid, skipped
+
+
+def correction(*, has_override: bool) -> str:
+    """Return the fix for a directory that cannot be used, which names what names the directory."""
+    if has_override:
+        return f"Correct {argument('dynamic_backends_path')}, or leave it out"
+    return f"Correct {ENVIRONMENT_VARIABLE}, or unset it"
 
 
 def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPath]]:
@@ -190,7 +198,9 @@ def _why_no_module(entry: str, name: str) -> str:
     return "it is not a package: it has no __init__.py"
 
 
-def _skip(path: str, reason: str, *, is_warning: bool = True) -> SkippedPath:
+def _skip(
+    path: str, reason: str, *, is_warning: bool = True, fix: str = "Correct or remove it"
+) -> SkippedPath:
     level = logging.WARNING if is_warning else logging.DEBUG
-    _log.log(level, "backends' path '%s' is skipped: %s. Correct or remove it", path, reason)
+    _log.log(level, "backends' path '%s' is skipped: %s. %s", path, reason, fix)
     return SkippedPath(path, reason)

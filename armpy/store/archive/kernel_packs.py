@@ -47,6 +47,9 @@ VARIABLE = "ARMPY_KERNELS"
 
 SUFFIX = ".kernels"
 
+RESTORE = "Run: armpy doctor, which says how to restore it"
+"""Fix for a damaged pack that comes with a backend; the doctor knows the command."""
+
 _CODE, _BLOCKS, _INDEX, _NAMES = "code", "blocks", "index", "names"
 _KEY_BYTES = 16
 _RECORD = struct.Struct("<16sIII")
@@ -227,7 +230,8 @@ def _found(setting: str, own: tuple[str, ...]) -> tuple[FoundPack, ...]:
             # A folder's fault concerns everything in it: one line is enough.
             folder = os.path.dirname(file.path)
             level = logging.INFO if folder in folders else logging.WARNING
-            _log.log(level, "kernels are not taken from %s: %s", file.path, file.reason)
+            fix = "" if file.path in own else f". Correct {VARIABLE}, or unset it"
+            _log.log(level, "kernels are not taken from %s: %s%s", file.path, file.reason, fix)
             folders.add(folder)
     return packs
 
@@ -258,10 +262,20 @@ def _opened(path: str, *, is_trusted: bool) -> FoundPack:
             return FoundPack(path, None, f"{reason}. {fix}")
         return FoundPack(path, KernelPack(container))
     except OSError as error:
-        return FoundPack(path, None, f"it cannot be read: {error.strerror}")
+        fix = f". {RESTORE}" if is_trusted else ""
+        return FoundPack(path, None, f"it cannot be read: {error.strerror}{fix}")
     except ParserError as error:
-        text = str(error).removeprefix(f"{path}: ")
-        return FoundPack(path, None, text.replace("armpy compile", "armpy kernels build"))
+        return FoundPack(path, None, why_damaged(error, is_own=is_trusted))
+
+
+def why_damaged(error: ParserError, *, is_own: bool) -> str:
+    """Why a pack cannot be read, with the fix; a backend's own packs come with its distribution."""
+    text = error.failed.replace("compiled model", "kernel pack")
+    expectations = f". Expected {error.expected}; got {error.actual}" if error.expected else ""
+    fix = error.fix.replace("armpy compile", "armpy kernels build")
+    if is_own and error.where:  # without, it is this Python that lacks something
+        fix = RESTORE
+    return f"{text}{expectations}" + (f". {fix}" if fix else "")
 
 
 def _key(name: str) -> bytes:

@@ -26,12 +26,14 @@ from armpy_numba_acc.machine.processors.targets import (
     runs_on,
 )
 from armpy_numba_acc.native import elf
+from armpy_numba_acc.runtime.described_kernels import described_kernels
 from armpy_numba_acc.store import keys, objects, packs
 from armpy_numba_acc.store.objects import object_codes, shared_loops
 from armpy_numba_acc.store.packs import about_kernels, packed_codes, why_not
 
 from armpy.backend.caches import gathered_cache_uses
 from armpy.backend.programs import ProgramFit
+from armpy.core.installation import restore_command
 from armpy.errors import BackendUnavailableError
 from armpy.store.archive import kernel_packs
 from armpy.store.archive.container import open_container
@@ -178,6 +180,54 @@ def test_a_damaged_pack_is_said_once(
         object_codes(KERNELS, ISA)
     assert compiled == KERNELS
     assert len(caplog.records) == 1
+
+
+def test_a_cut_pack_of_its_own_is_a_problem_that_ends_in_the_command_to_restore_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    whole, cut = own / "sapphirerapids.kernels", own / "znver4.kernels"
+    for path in (whole, cut):
+        write_pack(path, "NumbaAcc", about(), CODES)
+    cut.write_bytes(cut.read_bytes()[:-9])
+    with caplog.at_level(logging.WARNING):
+        lines = [*described_kernels(lambda: ISA)]
+    (problem,) = (line for line in lines if line.startswith("problem: "))
+    assert problem.startswith(
+        f"problem: kernels are not taken from {cut}: the kernel pack is damaged: it is not whole. "
+        f"Expected {whole.stat().st_size} bytes; got {cut.stat().st_size} bytes. Run: "
+    )
+    assert problem.endswith(restore_command(str(cut), {"armpy": "."}))
+    assert f"pack: {whole}: used" in lines
+    # What other commands say.
+    assert "kernels build" not in caplog.text
+    assert "Run: armpy doctor, which says how to restore it" in caplog.text
+
+
+def test_a_damaged_kernel_of_its_own_pack_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "own" / "znver4.kernels"
+    path.parent.mkdir()
+    write_pack(path, "NumbaAcc", about(), CODES)
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+    (problem,) = (x for x in described_kernels(lambda: ISA) if x.startswith("problem: "))
+    assert "the kernel pack is damaged: the checksum of block 0 is wrong. Run: " in problem
+
+
+def test_a_pack_that_the_variable_names_is_warned_of_with_the_variable(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    compiled: list[Kernel],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path / "nowhere"))
+    with caplog.at_level(logging.WARNING):
+        object_codes(KERNELS, ISA)
+    assert compiled == KERNELS
+    assert "nowhere: it cannot be read: No such file or directory" in caplog.text
+    assert "Correct ARMPY_KERNELS, or unset it" in caplog.text
 
 
 def test_packs_of_one_target_complete_each_other(folder: Path, compiled: list[Kernel]) -> None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 
+from armpy.core.installation import restore_command
 from armpy.core.units import counted
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.store.archive.kernel_packs import FoundPack, found_packs
+from armpy.store.archive.kernel_packs import RESTORE, FoundPack, found_packs, why_damaged
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.store.objects import KERNELS, LOOPS
@@ -27,7 +29,17 @@ def described_kernels(chosen_isa: Callable[[], Isa]) -> Iterator[str]:
         yield f"instruction set: {error}"
         return
     yield f"instruction set: {isa.name}"
-    reasons = {file.path: _why_not(file, isa) for file in found_packs(own_packs())}
+    own = own_packs()
+    found = found_packs(own)
+    faults = {file.path: _fault(file, is_own=file.path in own) for file in found}
+    for path in own:
+        if fault := faults.get(path):
+            # The doctor counts lines that begin so, and the command is what it prints last.
+            yield f"problem: kernels are not taken from {path}: {fault}"
+    reasons = {
+        file.path: faults[file.path] or (why_not(file.pack.about, isa) if file.pack else "")
+        for file in found
+    }
     for path, reason in reasons.items():
         if not reason:
             yield f"pack: {path}: used"
@@ -54,12 +66,23 @@ def _cached() -> str:
     return f"cache: {counted(kernels, 'compiled kernel')}; {bitcode}"
 
 
-def _why_not(file: FoundPack, isa: Isa) -> str:
-    """Why a pack is not used; empty if it is."""
-    if file.pack is None:
-        return file.reason
+def _fault(file: FoundPack, *, is_own: bool) -> str:
+    """Why a pack cannot be read, with the fix; empty if it can."""
     try:
-        file.pack.check()
+        if file.pack is not None:
+            file.pack.check()
+            return ""
     except ParserError as error:
-        return str(error).removeprefix(f"{file.path}: ")
-    return why_not(file.pack.about, isa)
+        reason = why_damaged(error, is_own=is_own)
+    else:
+        reason = file.reason
+    return reason.replace(RESTORE, f"Run: {_restore_command(file.path)}")
+
+
+def _restore_command(path: str) -> str:
+    """Return the command that restores a pack of the distribution that NumbaAcc comes with."""
+    try:
+        version("armpy-numba-acc")
+    except PackageNotFoundError:
+        return restore_command(path, {"armpy": "."})
+    return restore_command(path, {"armpy-numba-acc": "backends/numba_acc"})

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from armpy.errors import BackendUnavailableError, ParserError
-from armpy.store.archive.kernel_packs import SUFFIX, KernelPack, packs_of
+from armpy.store.archive.kernel_packs import SUFFIX, KernelPack, packs_of, why_damaged
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.targets import (
@@ -125,7 +125,9 @@ def packed_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, PackedCode
             found = pack.find(missing)
         except ParserError as error:
             _damaged.add(pack)
-            _log.warning("kernels are compiled, as their pack cannot be used: %s", error)
+            reason = why_damaged(error, is_own=pack.where in own_packs())
+            text = "kernels are compiled, as their pack %s cannot be used: %s"
+            _log.warning(text, pack.where, reason)
             continue
         codes |= {missing[name]: PackedCode(code, pack.where) for name, code in found.items()}
     return codes
