@@ -37,7 +37,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import ParamSpec, TypeVar
 
 _MOST_CHARACTERS = 40
@@ -259,6 +259,63 @@ def tells_of_memory(function: Callable[P, T]) -> Callable[P, T]:
             raise without_memory(error)  # noqa: B904 - it has the cause
 
     return call
+
+
+def names_unknown_arguments(
+    options: tuple[str, type] | None = None,
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Have a function, or an ``__init__``, say which argument an unknown name was meant for.
+
+    Not where a call more counts, as for `armpy.Model.run`: Python's own TypeError says less.
+
+    Parameters
+    ----------
+    options : tuple of str and type, optional
+        One of the arguments and its dataclass, whose fields may be meant too.
+    """
+
+    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except TypeError as error:
+                _refuse_unknown(function, kwargs, options, error)
+                raise
+
+        return call
+
+    return decorated
+
+
+def _refuse_unknown(
+    function: Callable[..., object],
+    named: Iterable[str],
+    options: tuple[str, type] | None,
+    cause: TypeError,
+) -> None:
+    """Raise InvalidArgumentError for the first argument that a function does not have, if any."""
+    code: CodeType = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = [name for name in names if name != "self"]
+    option, kind = options or ("", object)
+    fields = getattr(kind, "__dataclass_fields__", ())
+    where = function.__qualname__.removesuffix(".__init__")
+    if "." not in where and where == function.__name__:  # a function, not a class
+        where = f"{function.__module__.partition('.')[0]}.{where}"
+    for name in named:
+        if name in known:
+            continue
+        near = nearest_name(name, [*known, *fields])
+        fix = "Leave it out" if near is None else f"Did you mean '{near}'?"
+        if name in fields:
+            fix = f"Write {where}({option}={kind.__name__}({name}=...))"
+        raise InvalidArgumentError(
+            f"there is no argument '{name}'",
+            where=where,
+            expected=", ".join(sorted(known)),
+            fix=fix,
+        ) from cause
 
 
 class MemoryValidationError(ArmpyError):

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from armpy import IsolationLimits, Runtime, RuntimeOptions
+import armpy
+from armpy import IsolationLimits, NetworkProperties, Runtime, RuntimeOptions
 from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizerOptions
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, names_unknown_arguments
 from armpy.model import Model
 from armpy_testing.models.networks import chain
 from armpy_testing.odd_arguments import ODD, refuses_or_uses
@@ -76,3 +79,41 @@ def test_networks_of_odd_ids_are_not_there() -> None:
         for argument in ODD:
             with pytest.raises(InvalidArgumentError, match="no network is loaded under the id"):
                 runtime.enqueue_workload(argument, X)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "text"),
+    [
+        (armpy.load, "backend", "armpy.load: .*Expected affinity, .*Did you mean 'backends'"),
+        (armpy.load, "threads", "Did you mean 'num_threads'"),
+        (armpy.load, "quantize_input", "Did you mean 'quantize_inputs'"),
+        (NetworkProperties, "profile", "NetworkProperties: .*Did you mean 'profiling'"),
+        (OptimizerOptions, "fallback", "OptimizerOptions: .*Did you mean 'on_fallback'"),
+        (Model.start, "deadline", "Model.start: .*Did you mean 'deadline_s'"),
+        (Model.bind, "cancelable", "Model.bind: .*Did you mean 'cancellable'"),
+        (Model.prepare, "shape", "Model.prepare: .*Did you mean 'shapes'"),
+        (Model.prepare, "colour", "Expected shapes. Leave it out"),
+    ],
+)
+def test_a_misspelt_argument_is_named_with_the_one_that_was_meant(
+    call: Callable[..., object], name: str, text: str
+) -> None:
+    own = [None] * ("self" in inspect.signature(call).parameters)  # is not reached
+    with pytest.raises(InvalidArgumentError, match=f"there is no argument '{name}'") as caught:
+        call(*own, **{name: 1})
+    assert re.search(text, str(caught.value))
+    assert isinstance(caught.value.__cause__, TypeError)
+    assert name not in inspect.signature(call).parameters
+    assert not {"args", "kwargs"} & inspect.signature(call).parameters.keys()
+
+
+def test_a_type_error_of_the_function_itself_stays() -> None:
+    @names_unknown_arguments()
+    def halved(number: float) -> float:
+        return number / 2
+
+    assert halved(number=4) == 2
+    with pytest.raises(TypeError, match="unsupported operand"):
+        halved(number="4")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="missing 1 required"):
+        halved()  # type: ignore[call-arg]

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, PreparationRequest
 from armpy.core.arguments import check_choice, check_instance, check_positive
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, argument, did_you_mean, listed
+from armpy.errors import (
+    InvalidArgumentError,
+    argument,
+    did_you_mean,
+    listed,
+    names_unknown_arguments,
+)
 from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId, Preference, Priority
@@ -253,3 +259,6 @@ def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:
                 expected="True, False, or a function of a graph and a PassContext",
                 actual=repr(choice),
             )
+
+
+OptimizerOptions.__init__ = names_unknown_arguments()(OptimizerOptions.__init__)  # type: ignore[method-assign]

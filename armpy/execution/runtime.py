@@ -25,6 +25,7 @@ from armpy.errors import (
     ArmpyError,
     InvalidArgumentError,
     UnimplementedError,
+    names_unknown_arguments,
     tells_of_memory,
     without_memory,
 )
@@ -35,7 +36,7 @@ from armpy.execution.loaded_networks import LoadedNetworks
 from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.programs.placement_policy import decide
 from armpy.execution.scheduling.executors import Executors
-from armpy.execution.setup.options import RuntimeOptions, names_unknown_options
+from armpy.execution.setup.options import RuntimeOptions
 from armpy.execution.setup.plugin_defaults import configured_setup
 from armpy.execution.setup.properties import NetworkProperties
 from armpy.execution.setup.settings import NetworkSettings
@@ -97,7 +98,7 @@ class Runtime:
     """
 
     @tells_of_memory
-    @names_unknown_options
+    @names_unknown_arguments(("options", RuntimeOptions))
     def __init__(
         self, options: RuntimeOptions | None = None, *, found: BackendRegistry | None = None
     ) -> None:
@@ -202,6 +203,7 @@ class Runtime:
         return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in devices])
 
     @tells_of_memory
+    @names_unknown_arguments()
     def load_network(
         self,
         network: Network | Graph | OptimizedNetwork,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from armpy.errors import tells_of_memory
+from armpy.errors import names_unknown_arguments, tells_of_memory
 from armpy.model.load_options import OPTIONS, LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 @tells_of_memory
+@names_unknown_arguments()
 def load(
     source: ModelSource | BinaryIO,
     *,

@@ -9,7 +9,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 
 from armpy import model as parts
-from armpy.errors import LayerValidationError, tells_of_memory, without_memory
+from armpy.errors import (
+    LayerValidationError,
+    names_unknown_arguments,
+    tells_of_memory,
+    without_memory,
+)
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
 from armpy.execution.calls.run import run_by_name, run_in_order
 from armpy.model.network_handle import NetworkHandle
@@ -168,6 +173,7 @@ class Model:
             raise
 
     @tells_of_memory
+    @names_unknown_arguments()
     def start(
         self,
         inputs: Mapping[str, object],
@@ -190,6 +196,7 @@ class Model:
         asked = asked._replace(priority=priority, deadline_s=deadline_s, keep_alive=chosen)
         return start(chosen.handle.loaded, asked)
 
+    @names_unknown_arguments()
     async def run_async(
         self,
         inputs: Mapping[str, object],
@@ -206,6 +213,7 @@ class Model:
 
     @_names_example
     @tells_of_memory
+    @names_unknown_arguments()
     def bind(
         self,
         inputs: Mapping[str, object],
@@ -247,6 +255,7 @@ class Model:
         return self.handle.loaded.imported.by_name(memories, is_output=True)
 
     @_names_example
+    @names_unknown_arguments()
     def prepare(self, shapes: Shapes | None = None) -> None:
         """Make all that a call needs now, so that no call compiles unexpectedly.
 
@@ -268,6 +277,7 @@ class Model:
         return parts.state.State(self, pairs, limit, share_buffers)
 
     @_names_example
+    @names_unknown_arguments()
     def warm_up(
         self, shapes: Shapes | Sequence[Shapes] | None = None, *, timeout_s: float | None = None
     ) -> None:
@@ -326,6 +336,7 @@ class Model:
         model: Model = self.provenance.signatures.get(name, self)
         return model
 
+    @names_unknown_arguments()
     def save(
         self,
         path: str | os.PathLike[str],

@@ -600,7 +600,7 @@ def test_what_an_errors_own_code_does_is_contained(kind: type[ArmpyError]) -> No
         (RuntimeOptions, "dynamic_backend_path", "Did you mean 'dynamic_backends_path'"),
         (RuntimeOptions, "m_DynamicBackendsPath", "Did you mean 'dynamic_backends_path'"),
         (RuntimeOptions, "colour", "Leave it out"),
-        (Runtime, "probe", r"Write Runtime\(RuntimeOptions\(probe=...\)\)"),
+        (Runtime, "probe", r"Write Runtime\(options=RuntimeOptions\(probe=...\)\)"),
         (Runtime, "dynamic_backend_path", "Did you mean 'dynamic_backends_path'"),
     ],
 )

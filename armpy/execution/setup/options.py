@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import wraps
-from types import CodeType, NoneType
-from typing import TypeVar
+from types import NoneType
 
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
@@ -22,7 +20,7 @@ from armpy.core.arguments import (
     check_whole,
 )
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, did_you_mean
+from armpy.errors import names_unknown_arguments
 from armpy.execution.scheduling.loop_timeout import check_loop_timeout
 from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.plugins import BackendRegistry, PluginOptions
@@ -211,31 +209,4 @@ def backend_preferences(chosen: Sequence[BackendId] | None) -> list[BackendId] |
     return [name for name in names if name] or None
 
 
-MethodT = TypeVar("MethodT", bound=Callable[..., None])
-
-
-def names_unknown_options(method: MethodT) -> MethodT:
-    """Have an ``__init__`` say which option was meant by a name that it does not have."""
-    where = method.__qualname__.partition(".")[0]
-    code: CodeType = method.__code__
-    known = frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
-
-    @wraps(method)
-    def checked(self: object, *arguments: object, **options: object) -> None:
-        for name in options.keys() - known:
-            if where != _OPTIONS and name in RuntimeOptions.__dataclass_fields__:
-                fix = f"Write {where}({_OPTIONS}({name}=...))"
-            else:
-                fix = did_you_mean(name, RuntimeOptions.__dataclass_fields__, "Leave it out")
-            failed = f"there is no argument '{name}'"
-            raise InvalidArgumentError(
-                failed, where=where, expected=", ".join(sorted(known)), fix=fix
-            )
-        method(self, *arguments, **options)
-
-    return checked  # type: ignore[return-value]  # which is called like it
-
-
-_OPTIONS = RuntimeOptions.__name__
-
-RuntimeOptions.__init__ = names_unknown_options(RuntimeOptions.__init__)  # type: ignore[method-assign]
+RuntimeOptions.__init__ = names_unknown_arguments()(RuntimeOptions.__init__)  # type: ignore[method-assign]
