@@ -39,7 +39,8 @@ MISSING = 77
 
 NIGHTLY = (
     *("tests/backend", "tests/core", "tests/execution", "tests/frontends", "tests/graph"),
-    *("tests/inspect", "tests/ops", "tests/profiling", "tests/store", "backends/reference/tests"),
+    *("tests/inspect", "tests/model", "tests/ops", "tests/plugins", "tests/profiling"),
+    *("tests/store", "backends/reference/tests"),
 )
 """Folders whose default tests pass there."""
 

@@ -188,7 +188,7 @@ class Placement:
         looked_up = [
             use for use in self.cache_uses if use.is_hit or not use.reason.endswith(KEEPS_NOTHING)
         ]
-        for where, is_hit in (("found on disk", True), ("compiled now", False)):
+        for where, is_hit in (("found on disk", True), ("made now", False)):
             parts = [use.what for use in looked_up if use.is_hit is is_hit]
             if parts:
                 text += f"; {where}: {', '.join(_summed(parts))}"

@@ -273,4 +273,4 @@ def test_a_model_stays_where_it_runs_if_the_accelerator_cannot_compile(
 def test_a_file_for_a_backend_that_is_not_first_gives_no_empty_reason(tmp_path: Path) -> None:
     placement = placement_of(armpy.Model(doublings(1), runtime_of(Counting())))
     text = str(replace(placement, fallbacks=1))
-    assert "; 1 fell back; compiled now" in text
+    assert "; 1 fell back; made now" in text

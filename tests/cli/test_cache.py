@@ -131,6 +131,15 @@ def test_clearing_deletes_everything(options: list[str], tmp_path: Path, cli: Cl
     assert entry == {"backend": "Keeper", "name": "models", "deleted": 0, "left": 0}
 
 
+def test_whole_models_that_are_left_are_named(options: list[str], tmp_path: Path, cli: Cli) -> None:
+    kept = tmp_path / "cache" / "models" / "0.armpy"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"a model")
+    *_, last = cli.out("cache", "clear", *options).splitlines()
+    assert last.startswith("whole models: left, ")
+    assert kept.exists()
+
+
 def test_what_can_only_be_cleared_as_a_whole_is_left(
     options: list[str], tmp_path: Path, cli: Cli
 ) -> None:

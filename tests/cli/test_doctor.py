@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from armpy_numba_acc.machine import compiler
 
+import armpy
 from armpy.backend import (
     BACKEND_API_VERSION,
     IPrograms,
@@ -338,8 +339,11 @@ def test_the_environment_in_force_is_printed(
     trust.chmod(0o600)
     monkeypatch.setenv("ARMPY_TRUST_FILE", str(trust))
     monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", str(tmp_path))
+    monkeypatch.setenv("ARMPY_MODEL_CACHE", "off")
     document = json.loads(cli("doctor", "--json")[1])
     facts = document["facts"]
+    assert facts["armpy"] == f"{armpy.__version__} in {Path(armpy.__file__).parent}"
+    assert "; with ARMPY_MODEL_CACHE=off, whole models are not kept" in facts["cache"]
     assert facts["trust file"] == str(trust)
     assert facts["directories"] == str(tmp_path)
     assert f"ARMPY_TRUST_FILE={trust}" in facts["environment"]

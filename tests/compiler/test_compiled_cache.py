@@ -348,7 +348,7 @@ def test_layers_that_were_left_as_they_are_come_back_like_that(tmp_path: Path) -
 
 
 def test_the_report_sums_up(tmp_path: Path) -> None:
-    assert str(load(npu(), tmp_path).placement).endswith("; compiled now: 4 layers")
+    assert str(load(npu(), tmp_path).placement).endswith("; made now: 4 layers")
     placement = load(npu(), tmp_path).placement
     assert placement is not None
     assert str(placement).endswith("; found on disk: 4 layers")
@@ -367,7 +367,7 @@ def test_the_report_sums_what_was_found_by_noun_and_origin() -> None:
     )
     text = str(Placement((), (), {}, 0, 0, 0, {}, cache_uses=uses))
     found = "1 program, 20 kernels from packs, 1 kernel from the cache, the whole model"
-    assert text.endswith(f"; found on disk: {found}; compiled now: 5 kernels, 2 layers")
+    assert text.endswith(f"; found on disk: {found}; made now: 5 kernels, 2 layers")
 
 
 def test_the_report_counts_no_misses_where_nothing_is_kept(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_the_report_counts_no_misses_where_nothing_is_kept(tmp_path: Path) -> No
     assert placement is not None
     assert len(placement.cache_uses) == 1
     assert "found on disk" not in str(placement)
-    assert "compiled now" not in str(placement)
+    assert "made now" not in str(placement)
 
 
 def test_caching_that_is_switched_off_keeps_nothing(

@@ -13,6 +13,7 @@ from armpy.cli.cache.models import CacheReport, model_name, summarize_models
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.core.units import bytes_text
+from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import BackendRegistry, PluginOptions
 
 
@@ -65,6 +66,8 @@ def clear(
     for backend_id, name, count, num_left in cleared:
         left = f"; {num_left} left, as it can only be cleared as a whole" if num_left else ""
         click.echo(f"{backend_id} {name}: {count} deleted{left}")
+    if backends and not models and ModelCache().list_entries():
+        click.echo("whole models: left, with what they have of all backends; --model deletes them")
 
 
 def _registry(dynamic_backends_path: tuple[str, ...]) -> BackendRegistry:

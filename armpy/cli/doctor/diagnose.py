@@ -36,6 +36,7 @@ from armpy.core.machine import describe_machine
 from armpy.core.processes.worker import find_in_force
 from armpy.core.units import bytes_text, counted, shell_word
 from armpy.errors import ends_in_command
+from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import (
     BackendRegistry,
@@ -287,7 +288,7 @@ def _facts(options: PluginOptions, *, is_writable: bool) -> dict[str, str]:
             text = f"{pack_file.path} ({len(pack)} kernels of {pack.backend_id} for {target})"
         packs.append(text)
     return {
-        "armpy": armpy.__version__,
+        "armpy": f"{armpy.__version__} in {os.path.dirname(armpy.__file__)}",
         "backend API": BACKEND_API_VERSION,
         "Python": platform.python_version(),
         "libraries": ", ".join(map(_library_text, _LIBRARIES)),
@@ -394,7 +395,12 @@ def _cache_text(*, is_writable: bool) -> str:
     models = counted(len({entry.group for entry in entries}), "model")
     size = f"{bytes_text(sum(sizes))} in {counted(len(sizes), 'file')}"
     start = f"{folder}, writable, {size}" if is_writable else f"{folder}, not writable, {size}"
-    return f"{start}, {models} that start without preparing; armpy cache list shows more"
+    kept = f"{models} that start without preparing"
+    if not model_cache.is_on():
+        switch = os.environ.get(model_cache.VARIABLE)
+        why = f"with {model_cache.VARIABLE}={switch}" if switch else "from armpy's sources"
+        kept = f"{models}; {why}, whole models are not kept ({model_cache.VARIABLE}=on keeps them)"
+    return f"{start}, {kept}; armpy cache list shows more"
 
 
 def sizes_of(paths: Iterable[str]) -> Iterator[int]:
