@@ -15,7 +15,7 @@ import click
 
 from armpy import plugins  # its install lines: for errors alone
 from armpy.errors import InvalidArgumentError, did_you_mean, ends_in_command, nearest_name
-from armpy.plugins.extension_tables import BACKENDS, COMMANDS
+from armpy.plugins.extension_tables import BACKENDS, COMMANDS, PROGRAMS
 
 if TYPE_CHECKING:
     from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint
@@ -95,6 +95,10 @@ class CommandGroup(OnceGroup):
             )
         if name and not name.startswith("-") and self.get_command(context, name) is None:
             fix = plugins.suggest_name(name, self.list_commands(context), COMMANDS, _LISTED)
+            if name in PROGRAMS:
+                requirement, line = PROGRAMS[name]
+                install = plugins.install_line(requirement)
+                fix = f"It is a program of {requirement} ({install}). Run: {line}"
             raise click.UsageError(f"No such command '{name}'. {fix}", context)
         return super().resolve_command(context, arguments)
 

@@ -12,10 +12,14 @@ from armpy.plugins.extension_tables import BACKEND_FOLDERS, BACKENDS, FOLDERS, N
 
 
 def install_line(distribution: str) -> str:
-    """Return the command that installs a distribution, and the extensions that it depends on."""
+    """Return the command that installs a distribution, and the extensions that it depends on.
+
+    Extras may stand after its name: ``armpy-serving[kserve]``.
+    """
     folders = {**FOLDERS, **BACKEND_FOLDERS}
+    own = distribution.partition("[")[0]
     return install_command(
-        {name: folders[name] for name in NEEDED.get(distribution, (distribution,))}
+        {distribution if name == own else name: folders[name] for name in NEEDED.get(own, (own,))}
     )
 
 

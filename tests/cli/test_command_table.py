@@ -15,6 +15,7 @@ import pytest
 
 import armpy
 from armpy.ops.operation import Array
+from armpy.plugins import install_line
 from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
 
@@ -78,6 +79,11 @@ WRONG: list[object] = [
     # Names of extensions are known where these are not installed, too.
     ("benchmrk", "Did you mean 'benchmark'?"),
     ("quantise", "Did you mean 'quantize'?"),
+    (
+        "serve {model}",
+        f"({install_line('armpy-serving[kserve]')}). "
+        "Run: python -m armpy_serving.kserve --model_dir FILE",
+    ),
     ("new_backend", "Did you mean 'new-backend'?"),
     ("run {model} --top 0", "got '0'"),
     ("run {model} --repeat 0", "got '0'"),

@@ -65,6 +65,12 @@ def test_errors_about_unknown_backends_have_the_line() -> None:
         BackendRegistry.discover().get("openvino")
 
 
+def test_extras_are_installed_with_their_distribution() -> None:
+    line = install_line("armpy-serving")
+    assert install_line("armpy-serving[kserve]").replace("[kserve]", "").replace("'", "") == line
+    assert "[kserve]" in install_line("armpy-serving[kserve]")
+
+
 def test_a_misspelled_command_of_a_missing_extension_is_installed_by_the_fix() -> None:
     fix = suggest_name("quantise", ["run", "report"], COMMANDS, "")
     line = install_line("armpy-tools")

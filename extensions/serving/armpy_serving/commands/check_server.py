@@ -23,5 +23,5 @@ def command() -> None:
     """Send right and wrong requests to the server at URL, and report the rules that it breaks.
 
     Inputs are ones, in the model's shapes; open dimensions are 1. The exit code is 1 if a rule is
-    broken.
+    broken, and 2 if no server answers or it does not serve the model.
     """

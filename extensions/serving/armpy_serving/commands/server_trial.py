@@ -3,14 +3,24 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Sequence
 
 import click
 
 from armpy.cli.printer import Printer, print_json
+from armpy.errors import (
+    InvalidArgumentError,
+    ModelNotFoundError,
+    argument,
+    did_you_mean,
+    listed,
+)
 from armpy_serving import protocol_kit
+from armpy_serving.protocol_kit.answers import BrokenRuleError
 from armpy_serving.protocol_kit.kit import ProtocolResult, RuleOutcome, chosen_rules, try_server
-from armpy_serving.protocol_kit.target import TriedServer, http_sender
+from armpy_serving.protocol_kit.target import JSON_HEADERS, TriedServer, http_sender, shown
 
 
 def check_server(
@@ -30,13 +40,62 @@ def check_server(
             click.echo(rule.id)
         return
     call = None if grpc_address is None else protocol_kit.grpc_caller(grpc_address)
-    result = try_server(TriedServer(model, http_sender(url), call), filters)
+    target = TriedServer(model, http_sender(url), call)
+    check_served(target, url)
+    result = try_server(target, filters)
     if as_json:
         print_json(result.document())
     else:
         _print(result)
     if not result.is_passed:
         context.exit(1)
+
+
+def check_served(target: TriedServer, url: str) -> None:
+    """Check that a server answers and serves the model, before each rule fails for lack of it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If no server answers at the URL, or it does not serve the model.
+    """
+    try:
+        target.get("/v2/health/live")
+        answer = target.get(target.path)
+        is_served = answer.status == 200 or target.get(f"{target.path}/ready").status == 200
+        names = () if is_served else _listed_models(target)
+    except BrokenRuleError as error:
+        raise InvalidArgumentError(
+            f"no server: {error}",
+            where=url,
+            fix="Start one, as python -m armpy_serving.kserve --model_dir FILE does at port 8080, "
+            "or correct the URL",
+        ) from error
+    if is_served:
+        return
+    if target.model in names:
+        fix = "Its log says why"
+    else:
+        fix = did_you_mean(target.model, names, f"Correct {argument('model')}")
+    raise ModelNotFoundError(
+        f"the server does not serve this model: {shown(answer)}",
+        where=f"{url}, model '{target.model}'",
+        expected=f"a model that it has: {listed(names, most=8)}" if names else "",
+        fix=fix,
+    )
+
+
+def _listed_models(target: TriedServer) -> Sequence[str]:
+    """Names of all models of a server; none if it does not list them."""
+    answer = target.send("POST", "/v2/repository/index", b"{}", JSON_HEADERS)
+    if answer.status != 200:
+        return ()
+    try:
+        entries = json.loads(answer.body)
+    except ValueError:  # an answer in another form, as of a server without the extension
+        return ()
+    named = entries if isinstance(entries, list) else ()
+    return [str(entry["name"]) for entry in named if isinstance(entry, dict) and "name" in entry]
 
 
 def _check_grpc() -> None:

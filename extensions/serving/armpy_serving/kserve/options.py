@@ -12,6 +12,7 @@ from kserve.model_server import parser as kserve_parser
 
 from armpy.types import Preference
 from armpy_serving.health import HealthRules
+from armpy_serving.kserve.command_line import CommandLineParser
 
 _LOAD_OPTIONS = (
     "backends",
@@ -34,7 +35,7 @@ def make_parser() -> argparse.ArgumentParser:
     Missing settings of armpy are looked up in the environment: ``ARMPY_SERVING_HOST`` for
     ``--host``, and so on.
     """
-    parser = argparse.ArgumentParser(
+    parser = CommandLineParser(
         prog="python -m armpy_serving.kserve",
         description="Serve models with KServe's server.",
         parents=[kserve_parser],

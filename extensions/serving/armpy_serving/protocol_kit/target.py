@@ -38,6 +38,8 @@ class HttpAnswer:
     body: bytes
 
 
+JSON_HEADERS = {"Content-Type": "application/json"}
+
 Send = Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]
 """Sends a request: verb, path, body and headers."""
 
@@ -91,7 +93,7 @@ class TriedServer:
 
     def post(self, body: bytes, headers: Mapping[str, str] | None = None) -> HttpAnswer:
         """Post a body to the model's path for inferences."""
-        sent = {"Content-Type": "application/json", **(headers or {})}
+        sent = {**JSON_HEADERS, **(headers or {})}
         return self.send("POST", f"{self.path}/infer", body, sent)
 
     @cached_property
