@@ -185,6 +185,11 @@ def test_every_variable_that_the_code_reads_is_known() -> None:
     assert read | {"ARMPY_SERVING_HOST"} == set(VARIABLES)  # made of a prefix
 
 
+def test_the_page_of_variables_has_a_row_for_each_in_order() -> None:
+    page = (ROOT / "docs" / "reference" / "variables.md").read_text("utf-8")
+    assert tuple(re.findall(r"^\| `(ARMPY_\w+)` \|", page, re.M)) == VARIABLES
+
+
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
