@@ -110,6 +110,9 @@ class InputShapes:
     def _example(self, spec: TensorSpec) -> str:
         """An argument with a shape of an input that the model takes; empty if none was found."""
         sizes = _example_sizes(spec)
+        if spec.shape is not None and len(spec.shape) > 1 and spec.shape[0] is None:
+            # As many rows as the caller says, or one.
+            sizes = [(*self.by_name[spec.name][:1], *shape[1:]) for shape in sizes]
         if self.fits is not None:
             found = (shape for shape in sizes if self.fits({spec.name: shape}))
             shape = next(found, None)

@@ -119,6 +119,13 @@ def test_missing_shapes_are_one_error_with_the_option(
     assert MISSING in " ".join((out + err).split())
 
 
+def test_an_example_of_a_shape_has_the_rows_that_the_call_says(model: Path, cli: Cli) -> None:
+    err = cli.err("run", str(model), *CPU_REF, "--batch", "3", code=1)
+    example = "--shape x=3,1,128"
+    assert f"choose one, for example with {example}." in err
+    assert cli("run", str(model), *CPU_REF, "--batch", "3", *example.split())[0] == 0
+
+
 @pytest.mark.parametrize("command", [*COMMANDS, *OTHERS])
 def test_an_input_that_there_is_not_is_refused_alike(
     cli: Cli, model: Path, command: tuple[str, ...]
