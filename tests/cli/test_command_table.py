@@ -169,6 +169,18 @@ WRONG: list[object] = [
         "--backend-option NumbaAcc.num_threads: the option is given twice",
     ),
     # Compiled models
+    (
+        "compile {model} -o {folder}/y.tflite",
+        "the command writes a compiled model. Name it /",
+    ),
+    ("compile {model} -o y.onnx", "Name it y.armpy."),
+    ("profile {model} -o y.html", "the command writes a JSON document. Name it y.json."),
+    ("inspect {model} --dot y.png", "the command writes text for Graphviz. Name it y.dot."),
+    (
+        "run {model} --output {folder}/x.txt",
+        "--output: the name is that of a file. Expected a folder",
+        "x.txt/ for a folder of this name.",
+    ),
     ("compile -o x", "Missing"),
     ("compile {model}", "Missing"),
     ("compile", "Missing"),

@@ -109,7 +109,7 @@ def test_control_characters_are_escaped() -> None:
 
 
 def test_a_drawing_does_not_take_the_place_of_its_model(tmp_path: Path, cli: Cli) -> None:
-    model = tmp_path / "model.tflite"
+    model = tmp_path / "model"
     model.write_bytes(MODEL.read_bytes())
     assert "this file is read from" in cli.err("inspect", str(model), "--dot", str(model))
     assert model.read_bytes() == MODEL.read_bytes()

@@ -31,11 +31,12 @@ OPEN = """graph (float[batch, 1, length] x, float[batch, 1, 1] state) => (float[
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with two models and a program, and a cache of its own."""
+    """The current folder, with models and a program, and a cache of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("ARMPY_BACKENDS", "CpuRef")
-    (tmp_path / "m.tflite").write_bytes(MODEL.read_bytes())
+    for name in ("m.tflite", "m"):
+        (tmp_path / name).write_bytes(MODEL.read_bytes())
     onnx = pytest.importorskip("onnx")
     model = onnx.parser.parse_model(HEAD + OPEN)
     (tmp_path / "open.onnx").write_bytes(model.SerializeToString())
@@ -132,6 +133,14 @@ def to_another_name(words: list[str], message: str) -> list[str]:
     return [*words[:place], f"another{suffix}", *words[place + 1 :]]
 
 
+def to_expected_name(words: list[str], message: str) -> list[str]:
+    """Write to a file or folder of the name that the message proposes."""
+    found = re.search(r"(?:Name it|Write) (\S+?)(?:\.| for) ", message + " ")
+    assert found is not None
+    place = max(words.index(flag) for flag in ("-o", "--output") if flag in words) + 1
+    return [*words[:place], found[1], *words[place + 1 :]]
+
+
 def another_choice(words: list[str], message: str) -> list[str]:
     """Give the option that the message offers in place of what is missing."""
     found = re.search(r"or choose (--[a-z-]+) ([a-z0-9]+)", message)
@@ -188,8 +197,11 @@ COMMANDS: list[tuple[str, Remedy]] = [
     ("backends CpuReff", left_out),
     ("compile m.tflite -o new/x.armpy", with_folder),
     ("profile m.tflite -o new/x.json", with_folder),
-    ("compile m.tflite -o m.tflite", to_another_name),
-    ("report m.tflite --runs 1 -o m.tflite", to_another_name),
+    ("compile m -o m", to_another_name),
+    ("report m --runs 1 -o m", to_another_name),
+    ("compile m.tflite -o m.tflite", to_expected_name),
+    ("report m.tflite --runs 1 -o page.pdf", to_expected_name),
+    ("run m.tflite --output out.txt", to_expected_name),
     ("quantize open.onnx -o q.tflite --shape x=1,1,8", another_choice),
     ("report m.tflite --runs 1 --float-model m.tflite --no-accuracy", left_out),
 ]

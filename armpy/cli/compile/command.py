@@ -10,9 +10,9 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.inputs.options import RUNS_NOTHING, input_options
 from armpy.cli.options import (
+    COMPILED_FILE,
     MODEL_FILE,
     OUTPUT,
-    WRITABLE_FILE,
     model_options,
     report_options,
 )
@@ -20,7 +20,7 @@ from armpy.cli.options import (
 
 @click.command("compile")
 @partial(model_options, is_optional=True)
-@click.option(*OUTPUT, type=WRITABLE_FILE, metavar="FILE", help="The file to write; required.")
+@click.option(*OUTPUT, type=COMPILED_FILE, metavar="FILE", help="The file to write; required.")
 @click.option(
     "--target",
     "targets",

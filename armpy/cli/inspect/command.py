@@ -8,7 +8,7 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.inputs.options import RUNS_NOTHING, input_options
 from armpy.cli.options import (
-    WRITABLE_FILE,
+    DOT_FILE,
     model_options,
     report_options,
 )
@@ -24,7 +24,7 @@ from armpy.cli.options import (
     "batch",
     without=RUNS_NOTHING,
 )
-@click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
+@click.option("--dot", type=DOT_FILE, help="Write the network for Graphviz to this file.")
 @report_options
 @imported_when_run("armpy.cli.inspect.work:inspect")
 def command() -> None:

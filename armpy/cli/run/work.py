@@ -11,7 +11,7 @@ from typing import Any
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import check_outputs
+from armpy.cli.options import check_folder_name, check_outputs
 from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
@@ -44,6 +44,7 @@ def run(
             raise InvalidArgumentError(
                 f"'{output}' is a file", where="--output", expected="a folder"
             )
+        check_folder_name(output, "a folder")
     if output is not None or profile:
         outputs = {"--output": output, "--profile": profile or None}
         check_outputs(outputs, [load_request.model, picture])

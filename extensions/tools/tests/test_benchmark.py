@@ -396,7 +396,7 @@ def test_all_that_endangers_the_figures_stands_in_one_box(tmp_path: Path) -> Non
 def test_figures_do_not_take_the_place_of_a_model(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = tmp_path / "model.tflite"
+    model = tmp_path / "model"
     model.write_bytes(Path(MODEL).read_bytes())
     assert armpy_command(["benchmark", str(model), option, str(model), *QUICK]) == 2
     assert "this file is read from" in capsys.readouterr().err

@@ -50,6 +50,28 @@ def test_a_report_compares_every_device(tmp_path: Path, monkeypatch: pytest.Monk
     assert "TwoCards:card0 was left out" not in text
 
 
+def test_backends_that_are_left_out_are_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "SECONDS_EACH", 0.01)
+    options = ("-o", str(tmp_path / "report.html"), "--no-accuracy", "--backend", "Gpu")
+    code, output = report(*options)
+    assert code == 1
+    warning = "armpy: warning: Gpu is left out of the comparison: there is no backend 'Gpu'"
+    assert warning in output
+    code, output = report(*options, "--backend", "CpuRef")
+    assert code == 0
+    assert warning in output
+    assert "CpuRef is left out" not in output
+
+
+def test_a_page_is_not_written_under_the_name_of_another_kind_of_file(tmp_path: Path) -> None:
+    code, output = report("-o", str(tmp_path / "report.pdf"))
+    assert code == 2
+    assert f"a page for browsers. Name it {tmp_path / 'report'}.html." in output
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_report_compares_with_a_float_model(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     code, output = report("-o", str(page), "--float-model", MODEL)
@@ -85,7 +107,7 @@ def test_svg_draws_the_layers_and_writes_no_page(
 
 
 def test_a_picture_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
-    model = tmp_path / "model.tflite"
+    model = tmp_path / "model"
     content = Path(MODEL).read_bytes()
     model.write_bytes(content)
     code, output = armpy_output(["report", str(model), "--svg", str(model)])
@@ -160,7 +182,7 @@ def test_a_compiled_file_has_a_report_as_well(tmp_path: Path) -> None:
 
 
 def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
-    model = tmp_path / "model.tflite"
+    model = tmp_path / "model"
     model.write_bytes(Path(MODEL).read_bytes())
     code, output = armpy_output(["report", str(model), "-o", str(model)])
     assert code == 2

@@ -38,7 +38,11 @@ from armpy_tools.report.accuracy_parts import (
     float_errors,
     measure_accuracy,
 )
-from armpy_tools.report.comparison import compare_backends, comparison_parts
+from armpy_tools.report.comparison import (
+    BackendComparison,
+    compare_backends,
+    comparison_parts,
+)
 from armpy_tools.report.figures import LayerFigures, ReportFigures, side_by_side
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import (
@@ -88,6 +92,8 @@ class Report:
     sections: Sequence[Section]
     figures: ReportFigures
     """The page's data, by which a later report is compared with it."""
+    compared: Mapping[str, str]
+    """Reasons why backends were left out of the comparison, by first choice; empty for others."""
 
 
 def make_report(
@@ -131,12 +137,10 @@ def make_report(
     times, busy = _profiled(subject, num_runs, on_progress)
     facts, known = _described(subject, times)
     accuracy = _accuracy(subject, known, on_progress) if with_accuracy else None
-    comparison: list[Part] = []
+    compared: list[BackendComparison] = []
     if backends and subject.load is not None:
         on_progress(f"{len(backends)} backends in turns")
-        comparison = comparison_parts(
-            compare_backends(subject.load, backends, subject.arrays, num_runs)
-        )
+        compared = compare_backends(subject.load, backends, subject.arrays, num_runs)
     on_progress("the page")
     headlines = Headlines(
         [
@@ -161,11 +165,11 @@ def make_report(
         Section("Placement", placement_parts(model.placement, known.rows, times)),
         Section("Time", time_parts(times, known)),
         Section("Memory", memory_parts(model, known)),
-        Section("Backends compared", comparison),
+        Section("Backends compared", comparison_parts(compared)),
         Section("Accuracy", [] if accuracy is None else accuracy_parts(accuracy, known)),
         Section("Loading", loading_parts(times.summary)),
     ]
-    return Report(sections, figures)
+    return Report(sections, figures, {each.name: each.failure for each in compared})
 
 
 def measure_figures(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, json_option, verbosity_options
+from armpy.cli.options import MODEL_FILE, PAGE_FILE, json_option, verbosity_options
 from armpy.cli.values import FiniteRange
 
 
@@ -49,7 +49,7 @@ from armpy.cli.values import FiniteRange
     metavar="SECONDS",
     help="Longest time of a run.",
 )
-@click.option("--html", type=WRITABLE_FILE, metavar="FILE", help="Write a page of the result.")
+@click.option("--html", type=PAGE_FILE, metavar="FILE", help="Write a page of the result.")
 @json_option
 @verbosity_options
 @click.pass_context

@@ -28,6 +28,17 @@ def run_trial(
 ) -> None:
     """Run PROGRAM on its own engine and on armpy, and print how they compare."""
     check_outputs({"--html": html}, [program, stdin])
+    own = {
+        flag
+        for param in context.command.params
+        if param.name in context.params
+        for flag in param.opts
+    }
+    for word in arguments:
+        flag = word.partition("=")[0]
+        if flag in own:
+            text = f"{flag} is passed to the program: options of armpy try stand before {program}"
+            click.echo(f"armpy: warning: {text}", err=True)
     result = try_program(
         program,
         arguments,

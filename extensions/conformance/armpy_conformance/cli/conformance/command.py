@@ -15,9 +15,9 @@ from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     MODEL_OR_FOLDER,
+    PAGE_FILE,
     SECONDS,
     THREADS,
-    WRITABLE_FILE,
     ExistingPath,
     json_option,
     seed_option,
@@ -91,7 +91,7 @@ def command() -> None:
     type=MODEL_FILE,
     help="Cases that may fail, one 'case id  # reason' per line; they must go on failing.",
 )
-@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
+@click.option("--html", type=PAGE_FILE, help="Write the result as one page to this file.")
 @trial_options
 @json_option
 @verbosity_options
@@ -184,7 +184,7 @@ def crash() -> None:
     show_default=True,
     help="How many times the smaller error of CpuRef and LiteRT the backend may have.",
 )
-@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
+@click.option("--html", type=PAGE_FILE, help="Write the result as one page to this file.")
 @trial_options
 @json_option
 @verbosity_options

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from armpy.cli.files import check_writable
+from armpy.cli.options import check_folder_name
 from armpy.errors import InvalidArgumentError
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
@@ -26,13 +27,15 @@ def check_output(path: str) -> None:
         If it is a folder where a file is meant, or the other way round, or there is no such place.
     """
     target = Path(path)
+    expected = "a folder, or a name that ends in " + ", ".join(SUFFIXES)
     if not is_result_file(path):
         if target.is_file():
             raise InvalidArgumentError(
                 f"'{path}' is a file",
                 where="--output",
-                expected="a folder, or a name that ends in " + ", ".join(SUFFIXES),
+                expected=expected,
             )
+        check_folder_name(path, expected)
         check_writable(path)
         return
     if target.is_dir():

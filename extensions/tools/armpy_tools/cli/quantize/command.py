@@ -8,8 +8,9 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
+    COMPILED_OR_TFLITE_FILE,
     OUTPUT,
-    WRITABLE_FILE,
+    PAGE_FILE,
     ExistingPath,
     json_option,
     model_options,
@@ -30,7 +31,7 @@ from armpy.cli.values import FiniteRange
 )
 @click.option(
     *OUTPUT,
-    type=WRITABLE_FILE,
+    type=COMPILED_OR_TFLITE_FILE,
     required=True,
     metavar="FILE",
     help="The file to write: TFLite's if its name ends in .tflite, prepared otherwise.",
@@ -96,7 +97,7 @@ from armpy.cli.values import FiniteRange
     },
 )
 @picture_options
-@click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
+@click.option("--html", "page_path", type=PAGE_FILE, help="Write a page for browsers.")
 @json_option
 @verbosity_options
 @imported_when_run("armpy_tools.cli.quantize.work:quantize")

@@ -19,7 +19,7 @@ from armpy.cli.inspect.compiled import inspect_prepared
 from armpy.cli.inspect.work import check_sizes_are_open, inspected
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import check_outputs
+from armpy.cli.options import EXIT_PROBLEMS, check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.registry import find_origin
 from armpy.model import Model, begins_prepared
@@ -103,8 +103,13 @@ def report(
     title = f"Report of {subject.name}"
     write_text(path, render_page(title, page.sections, about, page.figures.page_data()))
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
+    left_out = {name: reason for name, reason in page.compared.items() if reason}
+    for name, reason in left_out.items():
+        click.echo(f"armpy: warning: {name} is left out of the comparison: {reason}", err=True)
     if opens:
         _open(path)
+    if left_out and left_out == page.compared:
+        click.get_current_context().exit(EXIT_PROBLEMS)
 
 
 def _figures_of(
