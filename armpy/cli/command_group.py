@@ -26,6 +26,16 @@ _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 
 _LISTED = "Choose one that armpy --help lists"
 
+_SYNONYMS = {
+    "calib": "--data",
+    "calibrate": "--data",
+    "calibration": "--data",
+    "dataset": "--data",
+    "representative": "--data",
+    "samples": "--data",
+}
+"""Options by first words of names that other tools have for them."""
+
 
 class OnceGroup(click.Group):
     """A group whose commands refuse an option that is given twice and takes one value.
@@ -286,6 +296,10 @@ def _with_fix(error: click.ClickException) -> str:
         reason = "" if notes is None else notes.without.get(error.option_name.strip("-"), "")
         if reason:
             return f"{error.message} The command {reason.replace('`', '')}."
+        options = {name for param in getattr(command, "params", ()) for name in param.opts}
+        synonym = _SYNONYMS.get(error.option_name.strip("-").partition("-")[0])
+        if synonym in options:
+            return f"{error.message} Did you mean '{synonym}'?"
         fix = "Check its name, or leave it out."
         return f"{error.message} {did_you_mean(error.option_name, error.possibilities or (), fix)}"
     text = error.format_message()

@@ -134,6 +134,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     "model.tflite": _copy(DIGITS / "digits_int8.tflite"),
     "digits_int8.tflite": _copy(DIGITS / "digits_int8.tflite"),
     "digits_float.tflite": write_float_digits,
+    "scripts/float_digits.py": _copy(ROOT / "scripts" / "float_digits.py"),
     "examples": _copy(DIGITS.parent),
     "backends/dynamic_examples/drivers": _copy(EXAMPLES / "drivers"),
     "backends/dynamic_examples/nnapi_extensions": _copy(EXAMPLES / "nnapi_extensions"),

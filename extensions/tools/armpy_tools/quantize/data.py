@@ -64,11 +64,12 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
     elif isinstance(data, Mapping):
         samples = _rows(graph, data, "data")
     else:
-        samples = data
+        samples = data if isinstance(data, Iterable) else [data]
     arrays: list[list[Array]] = []
     for sample in samples:
         if limit is not None and len(arrays) == limit:
             break
+        _check_mapping(graph, sample, data)
         arrays.append(in_order(graph, sample))
         _check_numbers(graph, arrays[-1], len(arrays))
     if not arrays:
@@ -76,6 +77,36 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
             "there are no data", where="data", fix="Give one sample at least"
         )
     return arrays
+
+
+def _check_mapping(graph: Graph, sample: object, data: object) -> None:
+    """Check that a sample says which input each array is for."""
+    if not isinstance(sample, Mapping):
+        arrays = ", ".join(f"'{value.name}': array" for value in graph.inputs)
+        kind = type(data).__name__
+        content = "" if isinstance(data, np.ndarray) else f" of {type(sample).__name__}"
+        raise InvalidArgumentError(
+            "the data do not name the model's inputs",
+            where="data",
+            expected="a mapping of arrays by input, with samples along their first axis",
+            actual=f"{kind}{content}",
+            fix=f"Pass {{{arrays}}}",
+        )
+
+
+def fault_of(samples: Sequence[Sequence[Array]]) -> str:
+    """Why samples say little about other inputs, in a line; empty if nothing is seen."""
+    arrays = [array for sample in samples for array in sample if array.size > 1]
+    if arrays and all(array.dtype.kind != "O" and np.ptp(array) == 0 for array in arrays):
+        return "each array of the data holds one number only"
+    first, *others = samples or [()]
+    if others and all(
+        np.array_equal(array, other)
+        for sample in others
+        for array, other in zip(first, sample, strict=True)
+    ):
+        return f"all {len(samples)} samples of the data are equal"
+    return ""
 
 
 def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +24,9 @@ from armpy_conformance.comparison.trace import TensorTrace
 from armpy_tools.quantize.bias_correction import corrected_biases
 from armpy_tools.quantize.calibrating import calibrate
 from armpy_tools.quantize.cross_layer_equalization import equalized
-from armpy_tools.quantize.data import Data, read_samples
+from armpy_tools.quantize.data import Data, fault_of, read_samples
 from armpy_tools.quantize.options import QuantizeOptions
-from armpy_tools.quantize.planning import QuantizationPlan, check_names, choose_scales, make_plan
+from armpy_tools.quantize.planning import QuantizationPlan, choose_scales, make_plan, whole_names
 from armpy_tools.quantize.preparing import prepared_graph
 from armpy_tools.quantize.report import Pair, QuantizeReport, constant_bytes, judge, judged_values
 from armpy_tools.quantize.rewriting import IntegerNetwork
@@ -32,6 +34,8 @@ from armpy_tools.quantize.weights import with_small_weights
 
 if TYPE_CHECKING:
     from armpy.plugins.hooks.model_file import ModelSource
+
+_log = logging.getLogger("armpy_tools.quantize")
 
 _ACTIVATIONS = {"int8": DataType.QASYMM_S8, "int16x8": DataType.QSYMM_S16}
 
@@ -211,7 +215,8 @@ class _QuantizationRun:
         self, graph: Graph, data: Data | None, limit: int | None, judge_limit: int
     ) -> QuantizedModel:
         """Calibrate, rewrite and judge."""
-        check_names(graph, self._options.keep_float)
+        names = whole_names(graph, self._options.keep_float)
+        self._options = replace(self._options, keep_float=names)
         samples: list[list[Array]] = []
         if data is not None:
             samples = read_samples(graph, data, limit)
@@ -239,7 +244,10 @@ class _QuantizationRun:
             outputs,
             constant_bytes(graph),
             constant_bytes(pair.after),
+            fault_of(samples),
         )
+        for warning in report.data_warnings():
+            _log.warning("%s.", warning)
         return QuantizedModel(pair.after, report)
 
     def read(

@@ -8,15 +8,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, argument
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.dense import BatchMatMul
 from armpy.ops.movement import Pad
+from armpy.profiling import short_names
 from armpy.tensor import Quantization
 from armpy.types import DataType
 from armpy_tools.quantize.rules import Rule, fixed_scale, moves_only, rule_of
 from armpy_tools.quantize.scales import Range, activation_scale
 
+_MOST_NEAR = 5
 _ASKED = "asked to stay float"
 _NO_RULE = "has no integer form"
 _ALONE = "moves tensors between float layers"
@@ -61,25 +63,29 @@ def real_inputs(layer: Layer) -> list[Value]:
     return [value for value in layer.inputs if value is not None and is_real(value)]
 
 
-def check_names(graph: Graph, names: Collection[str]) -> None:
-    """Check that layers which are to stay float are there.
+def whole_names(graph: Graph, names: Collection[str]) -> tuple[str, ...]:
+    """The layers that are to stay float, by their names or the short ones that reports print.
 
     Raises
     ------
     InvalidArgumentError
-        If one is not, naming those that are alike.
+        If one is not there, naming those that are alike.
     """
-    known = [layer.name for layer in graph.layers]
+    shorts = short_names(layer.name for layer in graph.layers)
+    known = {short: name for name, short in shorts.items()} | {name: name for name in shorts}
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 3, 0.3)
+            near = [short for whole, short in shorts.items() if name.lower() in whole.lower()]
+            near += difflib.get_close_matches(name, shorts.values(), _MOST_NEAR, 0.3)
+            expected = list(dict.fromkeys(near))[:_MOST_NEAR] or list(shorts.values())[:_MOST_NEAR]
             raise InvalidArgumentError(
                 "there is no such layer",
-                where="keep_float",
-                expected=", ".join(f"'{name}'" for name in near or known[:5]),
-                actual=f"'{name}'",
-                fix="The report of a first try lists every layer",
+                where=argument("keep_float"),
+                expected=", ".join(map(repr, expected)) + ", or another layer's name",
+                actual=repr(name),
+                fix=f"See {argument('layers')} of a first try, which lists every layer",
             )
+    return tuple(known[name] for name in names)
 
 
 def make_plan(

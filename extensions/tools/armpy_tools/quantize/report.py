@@ -4,18 +4,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
 
 from armpy.core.dataclass import dataclass
+from armpy.core.units import counted
+from armpy.errors import argument
 from armpy.execution import Runtime, dequantize_array, quantize_array
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
+from armpy.profiling import short_names
 from armpy.types import DataType
 from armpy_conformance.comparison.errors import ErrorStats, ErrorSums
 from armpy_conformance.comparison.trace import TensorTrace
+
+_FEW_SAMPLES = 10
+"""Fewer samples than these say little about the ranges of other inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class LayerAccuracy:
         Greatest and mean absolute difference.
     cosine : float
         Cosine of the angle between both outputs.
+    short_name : str
+        The layer's name as tables print it; ``keep_float`` takes it, too.
     """
 
     layer: str
@@ -46,6 +54,7 @@ class LayerAccuracy:
     max_error: float
     mean_error: float
     cosine: float
+    short_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,8 @@ class QuantizeReport:
         In order of execution.
     float_bytes, quantized_bytes : int
         Of the constants of both.
+    data_fault : str
+        Why the samples say little about others; empty if nothing is seen.
     """
 
     scheme: str
@@ -117,6 +128,16 @@ class QuantizeReport:
     outputs: tuple[OutputAccuracy, ...]
     float_bytes: int
     quantized_bytes: int
+    data_fault: str = ""
+
+    def data_warnings(self) -> Iterator[str]:
+        """Warn of samples that are few, or all alike, each with the remedy."""
+        fix = f"Give some 100 typical inputs with {argument('data')}"
+        if self.method != "none" and self.num_samples < _FEW_SAMPLES:
+            samples = counted(self.num_samples, "sample")
+            yield f"ranges are from {samples}; other inputs will leave them. {fix}"
+        if self.data_fault:
+            yield f"{self.data_fault}, so that ranges and accuracies say nothing of others. {fix}"
 
     @property
     def kept_float(self) -> tuple[LayerAccuracy, ...]:
@@ -203,6 +224,7 @@ def judge(
             _add(sums, right, actual, (*twins, *ends), len(wanted))
             for span, answer in zip(spans, right[len(wanted) :], strict=True):
                 span.add(answer)
+    shorts = short_names(layer.name for layer in pair.before.layers)
     layers = tuple(
         LayerAccuracy(
             layer.name,
@@ -211,6 +233,7 @@ def judge(
             _precision(pair.values[value]),
             pair.refused.get(layer, ""),
             **_figures(sum_of_errors.stats),
+            short_name=shorts[layer.name],
         )
         for (layer, value), sum_of_errors in zip(shown, sums, strict=False)
     )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantising float networks to integers: which layers, which scales, how accurate."""
 
+from typing import Any  # arguments of wrong types
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,10 @@ from armpy import (
     ops,
 )
 from armpy.graph import Graph, Layer
+from armpy.ops.operation import Array
+from armpy.profiling import short_names
 from armpy_tools.quantize import QuantizedModel, QuantizeOptions, quantize
+from armpy_tools.quantize.planning import whole_names
 
 from ..float_networks import FLOATS, image_network, images
 
@@ -202,6 +207,84 @@ def test_a_layer_that_is_not_there_cannot_stay_float() -> None:
     options = QuantizeOptions(keep_float=("secnd",))
     with pytest.raises(InvalidArgumentError, match=r"no such layer.*'second'.*'secnd'"):
         quantize(image_network(), images(1), options=options, backends=CPU)
+
+
+def long_names() -> Network:
+    """Two layers whose names are long, as converters make them."""
+    net = Network()
+    x = net.input("x", TensorInfo((1, 8), FLOATS))
+    for number in range(2):
+        name = (
+            f"model_{number}/conv1_{number}/Relu6;" + f"model/block_{number}/BatchNorm/Fused;" * 4
+        )
+        x = net.add(ops.Activation(ops.ActivationFunction.RELU), x, name=name)
+    net.output("y", x)
+    return net
+
+
+def test_the_short_names_that_tables_print_stay_float_too() -> None:
+    samples = np.random.default_rng(0).normal(size=(12, 1, 8)).astype(np.float32)
+    shown = quantize(image_network(), images(12), backends=CPU).report.layers
+    assert all(row.short_name for row in shown)
+    net = long_names()
+    first, second = (layer.name for layer in net.build().layers)
+    short = short_names([first, second])[second]
+    assert len(short) < len(second)
+    options = QuantizeOptions(keep_float=(short,))
+    report = quantize(net, {"x": samples}, options=options, backends=CPU).report
+    (kept,) = (row for row in report.kept_float if row.reason == "asked to stay float")
+    assert (kept.layer, kept.short_name) == (second, short)
+
+
+def test_short_names_that_are_near_an_unknown_one_come_first() -> None:
+    graph = long_names().build()
+    name = graph.layers[1].name
+    assert whole_names(graph, [name]) == (name,)
+    with pytest.raises(InvalidArgumentError, match="no such layer") as error:
+        whole_names(graph, ["CONV1_1"])
+    short = short_names(layer.name for layer in graph.layers)[name]
+    assert error.value.expected.startswith(repr(short))
+    assert len(str(error.value)) < 300
+    assert str(error.value).endswith("See layers of a first try, which lists every layer.")
+
+
+@pytest.mark.parametrize(
+    ("data", "actual"),
+    [
+        (np.zeros((3, 1, 8), np.float32), "ndarray"),
+        ([np.zeros((1, 8), np.float32)], "list of ndarray"),
+        (3, "int of int"),
+    ],
+)
+def test_data_that_name_no_input_are_refused(data: Any, actual: str) -> None:
+    text = (
+        r"^data: the data do not name the model's inputs\. Expected a mapping of arrays by input, "
+        rf"with samples along their first axis; got {actual}\. Pass {{'x': array}}\.$"
+    )
+    with pytest.raises(InvalidArgumentError, match=text):
+        quantize(long_names(), data, backends=CPU)
+
+
+@pytest.mark.parametrize(
+    ("samples", "text"),
+    [
+        (np.zeros((20, 1, 8), np.float32), "each array of the data holds one number only, so that"),
+        (
+            np.tile(np.arange(8, dtype=np.float32), (20, 1, 1)),
+            "all 20 samples of the data are equal",
+        ),
+        (np.arange(24, dtype=np.float32).reshape(3, 1, 8), "ranges are from 3 samples; other"),
+        (np.arange(160, dtype=np.float32).reshape(20, 1, 8), ""),
+    ],
+)
+def test_data_that_say_little_are_warned_of(
+    samples: Array, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = quantize(long_names(), {"x": samples}, backends=CPU)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == bool(text)
+    assert messages == [f"{warning}." for warning in made.report.data_warnings()]
+    assert all(text in message and "Give some 100 typical" in message for message in messages)
 
 
 def test_words_that_are_no_options_are_refused() -> None:

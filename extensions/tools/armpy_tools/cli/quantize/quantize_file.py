@@ -45,9 +45,6 @@ if TYPE_CHECKING:
 _ARRAYS = (".npz", ".npy")
 """Suffixes of files of arrays; another file is taken for a picture."""
 
-_FEW_SAMPLES = 10
-"""Fewer samples than these say little about the ranges of other inputs."""
-
 _LEAST_SQNR_DB = 10.0
 """Below this ratio, noise is a third of an output's signal or more."""
 
@@ -109,11 +106,7 @@ class QuantizeResult:
 
 def _warnings(report: QuantizeReport) -> Iterator[str]:
     """Warn of few samples, and of outputs that are not those of the float model."""
-    if report.method != "none" and report.num_samples < _FEW_SAMPLES:
-        yield (
-            f"ranges are from {counted(report.num_samples, 'sample')}; other inputs will leave "
-            "them. Give some 100 typical inputs with --data"
-        )
+    yield from report.data_warnings()
     bad = [output for output in report.outputs if not output.sqnr_db >= _LEAST_SQNR_DB]
     for output in report.outputs:
         if output.span == 0.0:

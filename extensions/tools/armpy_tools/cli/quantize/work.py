@@ -31,7 +31,8 @@ def quantize(
     if page_path is not None:
         write_page(page_path, result)
     if sys.stderr is not None:
-        for warning in result.warnings:
+        is_logged = {*result.report.data_warnings()}
+        for warning in (text for text in result.warnings if text not in is_logged):
             print(f"armpy: warning: {warning}.", file=sys.stderr)
         for hint in result.hints:
             print(f"armpy: hint: {hint}", file=sys.stderr)
