@@ -70,8 +70,8 @@ class TiedDimensions(Composite):
                         where=f"input '{name}'",
                         expected=f"{before} as of input '{other}'",
                         actual=str(size),
-                        fix="Give both inputs the same size there, or set the front-end option "
-                        "tie_dimensions=False",
+                        fix="Give both inputs the same size there; if the file gives sizes that "
+                        "differ one name, the front-end option tie_dimensions=False takes both",
                     )
         return inputs
 
