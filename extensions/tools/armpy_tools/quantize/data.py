@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tokenize
 import zipfile
@@ -17,6 +18,8 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution import as_input
 from armpy.graph import Graph
 from armpy.ops.operation import Array
+
+_log = logging.getLogger("armpy_tools.quantize")
 
 Sample: TypeAlias = Mapping[str, object]
 """One array for each input, by name."""
@@ -43,7 +46,9 @@ _UNREADABLE = (
 """What reading a damaged file may raise."""
 
 
-def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[list[Array]]:
+def read_samples(
+    graph: Graph, data: Data, limit: int | None = None, *, is_quiet: bool = False
+) -> list[list[Array]]:
     """The samples that data hold, as arrays in the order of a graph's inputs.
 
     Parameters
@@ -53,6 +58,8 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
         files, each a sample or several along the first axis.
     limit : int, optional
         How many samples are taken at most.
+    is_quiet : bool
+        Whether an array of another name for the only input is not logged: data may be read twice.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
         If a file cannot be read, or arrays do not fit the inputs or hold non-numbers.
     """
     if isinstance(data, str | os.PathLike):
-        samples = _in_files(graph, Path(data))
+        samples = _in_files(graph, Path(data), is_quiet=is_quiet)
     elif isinstance(data, Mapping):
         samples = _rows(graph, data, "data")
     else:
@@ -122,7 +129,7 @@ def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
             )
 
 
-def _in_files(graph: Graph, path: Path) -> Iterable[Sample]:
+def _in_files(graph: Graph, path: Path, *, is_quiet: bool) -> Iterable[Sample]:
     """The samples in a folder or an archive."""
     if path.is_dir():
         files = sorted(path.glob("*.npy"))
@@ -147,8 +154,12 @@ def _in_files(graph: Graph, path: Path) -> Iterable[Sample]:
         yield from _rows(graph, {graph.inputs[0].name: arrays}, str(path))
         return
     names = [value.name for value in graph.inputs]
-    if len(arrays) == len(names) == 1:
-        arrays = {names[0]: next(iter(arrays.values()))}
+    if len(arrays) == len(names) == 1 and names[0] not in arrays:
+        ((name, array),) = arrays.items()
+        if not is_quiet:
+            text = "%s: its only array '%s' is taken for the model's only input '%s'."
+            _log.warning(text, path, name, names[0])
+        arrays = {names[0]: array}
     yield from _rows(graph, arrays, str(path))
 
 
@@ -189,6 +200,7 @@ def _only_array(file: Path) -> Array:
 
 def _rows(graph: Graph, arrays: Mapping[str, object], where: str) -> Iterable[Sample]:
     """One sample per index of the first axis; the arrays themselves if they are one sample."""
+    _check_names(graph, arrays)
     shapes = {value.name: value.info.shape for value in graph.inputs}
     arrays_by_name = {name: np.asarray(array) for name, array in arrays.items()}
     counts = {
@@ -246,12 +258,17 @@ def in_order(graph: Graph, sample: Sample) -> list[Array]:
     InvalidArgumentError
         If one is missing, there is one too many, or one does not fit.
     """
+    _check_names(graph, sample)
+    return [as_input(value.name, value.info, sample[value.name]) for value in graph.inputs]
+
+
+def _check_names(graph: Graph, arrays: Mapping[str, object]) -> None:
+    """Check that arrays are those of a graph's inputs."""
     names = [value.name for value in graph.inputs]
-    if set(sample) != set(names):
+    if set(arrays) != set(names):
         raise InvalidArgumentError(
             "the data do not have the model's inputs",
             where="data",
             expected=", ".join(f"'{name}'" for name in names),
-            actual=", ".join(f"'{name}'" for name in sample) or "nothing",
+            actual=", ".join(f"'{name}'" for name in arrays) or "nothing",
         )
-    return [as_input(value.name, value.info, sample[value.name]) for value in graph.inputs]

@@ -71,6 +71,29 @@ DAMAGED = {
 }
 
 
+@pytest.mark.parametrize(("name", "is_logged"), [("other", True), ("x", False)])
+def test_an_only_array_is_taken_for_the_only_input_which_is_logged(
+    name: str, is_logged: bool, graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "data.npz"
+    np.savez(path, allow_pickle=False, **{name: SAMPLES[:, np.newaxis]})
+    text = f"{path}: its only array 'other' is taken for the model's only input 'x'."
+    samples = read_samples(graph, path)
+    assert [record.getMessage() for record in caplog.records] == [text] * is_logged
+    np.testing.assert_array_equal(np.concatenate([array for (array,) in samples]), SAMPLES)
+    caplog.clear()
+    read_samples(graph, path, is_quiet=True)
+    assert not caplog.records
+
+
+def test_arrays_of_other_names_are_refused_where_there_are_several(
+    graph: Graph, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "data.npz", x=SAMPLES, other=SAMPLES)
+    with pytest.raises(InvalidArgumentError, match=r"Expected 'x'; got 'x', 'other'"):
+        read_samples(graph, tmp_path / "data.npz")
+
+
 def test_the_only_array_of_an_archive_needs_no_name(graph: Graph, tmp_path: Path) -> None:
     (tmp_path / "data.npz").write_bytes(archive())
     samples = read_samples(graph, tmp_path / "data.npz")

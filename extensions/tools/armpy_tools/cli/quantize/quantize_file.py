@@ -244,7 +244,7 @@ def _shapes(
         return shapes
     is_open = not all(value.info.is_fully_shaped for value in graph.inputs)
     if is_open and request.data is not None and not _pictures(request.data):
-        (first,) = read_samples(graph, request.data, limit=1)
+        (first,) = read_samples(graph, request.data, limit=1, is_quiet=True)
         arrays = zip(specs, first, strict=True)
         shapes = {spec.name: array.shape for spec, array in arrays} | dict(shapes)
     return choose_shapes(
