@@ -473,7 +473,9 @@ def test_other_files_are_refused_with_what_takes_them(tmp_path: Path) -> None:
         armpy.ParserError, match=r"it is not a compiled model\. armpy compile makes"
     ):
         armpy.check(MODEL)
-    with pytest.raises(armpy.ParserError, match=r"none\.armpy: the file cannot be read: No such"):
+    with pytest.raises(
+        armpy.ParserError, match=r"none\.armpy: no such file.*got nothing at /.*none"
+    ):
         armpy.check(tmp_path / "none.armpy")
     with pytest.raises(armpy.InvalidArgumentError, match=r"check\.device"):
         armpy.check(MODEL, device=3)  # type: ignore[arg-type]  # the test's point

@@ -294,7 +294,7 @@ def test_what_is_no_regular_file_or_empty_is_refused(
 @pytest.mark.parametrize("name", ["none", "a\0b", "a" * 5000, "file/none"])
 def test_a_path_that_cannot_be_opened_is_an_error(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ParserError, match="cannot be read"):
+    with pytest.raises(ParserError, match=r"cannot be read|no such file"):
         open_container(str(tmp_path / name))
 
 

@@ -13,6 +13,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
@@ -245,6 +246,17 @@ def open_container(
     where = where or os.fspath(source)
     try:
         handle = os.open(source, READ_BYTES)
+    except FileNotFoundError as error:
+        place = os.fsdecode(source)
+        with suppress(FileNotFoundError):  # the current folder may have been removed
+            place = os.path.abspath(place)
+        raise ParserError(
+            "no such file",
+            where=where,
+            expected="a compiled model",
+            actual=f"nothing at {place}",
+            fix="Check the path and the current folder",
+        ) from error
     except (OSError, ValueError) as error:  # the latter if a path has a zero byte
         reason = getattr(error, "strerror", error)
         raise ParserError(f"the file cannot be read: {reason}", where=where) from error
@@ -350,10 +362,15 @@ def write_container(
                 file.write(bytes(places[name] - file.tell()))
                 file.write(payload.data)
     except OSError as error:
+        folder = os.path.dirname(os.path.abspath(target))
+        is_there = os.path.isdir(folder)
         raise InvalidArgumentError(
             f"the compiled model cannot be written: {error.strerror}",
             where=target,
-            fix="Write to another folder, which exists and has free space",
+            actual="" if is_there else f"no folder {folder}",
+            fix="Write to another folder, which exists and has free space"
+            if is_there
+            else "Make the folder, or write to another one",
         ) from error
     return end
 
