@@ -36,6 +36,9 @@ VARIABLES = (
 )
 """Environment variables of armpy and its packages; other packages may read more."""
 
+_SWITCHES = ("ARMPY_COMPILED_CACHE", "ARMPY_MODEL_CACHE", "ARMPY_NUMBA_CACHE")
+_LIMITS = ("ARMPY_COMPILED_CACHE_MB", "ARMPY_NUMBA_CACHE_MB")
+
 _LEAST_ALIKE = 0.85
 """Likeness from which on a name is taken for a misspelt one."""
 
@@ -84,3 +87,18 @@ def misspelt_variables() -> Iterator[str]:
             close = nearest_name(name, VARIABLES, _LEAST_ALIKE)
             if close is not None:
                 yield f"{name} has no effect. Rename it to {close}, or unset it"
+
+
+def wrong_values() -> Iterator[str]:
+    """Environment variables of caches whose values cannot be, each with the fix.
+
+    Commands that use the cache say it themselves only where they need what the variable is for.
+    """
+    for name in _SWITCHES:
+        value = os.environ.get(name, "").strip()
+        if value.lower() not in ("", "on", "off"):
+            yield f"{name} is {value!r}, not on or off. Set it to one of these, or unset it"
+    for name in _LIMITS:
+        value = os.environ.get(name, "")
+        if value and not (value.isascii() and value.isdigit()):
+            yield f"{name} is {value!r}, not a number of MiB. Set it to one, or unset it"

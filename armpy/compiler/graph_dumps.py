@@ -23,6 +23,7 @@ VARIABLE = "ARMPY_DUMP_GRAPHS"
 _log = logging.getLogger("armpy.compiler")
 # Counting is one step under the interpreter's lock, so that threads get numbers of their own.
 _numbers = count()
+_refused_folders: set[str] = set()
 
 
 def dump(
@@ -47,7 +48,7 @@ def dump(
         _files().write_drawing(stem.with_suffix(".dot"), graph, backends)
     # A drawing is no reason for a load to fail.
     except OSError as error:
-        _log.warning("the graph is not written down: %s", error)
+        _warn_once(options, "the graph", error)
 
 
 def dump_part(
@@ -65,8 +66,11 @@ def dump_part(
     if stem is None:
         return nullcontext()
     for what, problem in _files().write_part(stem, part):
-        _log.warning("%s of a part for %s is not written down: %s", what, backend_id, problem)
-    return _kept_models(lambda _: stem)
+        if isinstance(problem, OSError):
+            _warn_once(options, f"{what} of a part for {backend_id}", problem)
+        else:
+            _log.warning("%s of a part for %s is not written down: %s", what, backend_id, problem)
+    return _kept_models(options, lambda _: stem)
 
 
 def dump_questions(options: OptimizerOptions) -> AbstractContextManager[None]:
@@ -77,11 +81,13 @@ def dump_questions(options: OptimizerOptions) -> AbstractContextManager[None]:
     """
     if not dump_folder(options):
         return nullcontext()
-    return _kept_models(lambda backend_id: _stem(options, f"asked_{backend_id}"))
+    return _kept_models(options, lambda backend_id: _stem(options, f"asked_{backend_id}"))
 
 
 @contextmanager
-def _kept_models(stem_of: Callable[[BackendId], Path | None]) -> Iterator[None]:
+def _kept_models(
+    options: OptimizerOptions, stem_of: Callable[[BackendId], Path | None]
+) -> Iterator[None]:
     """Write models for engines down in a context, each by the path for its backend."""
 
     def keep(backend_id: BackendId, suffix: str, model: bytes) -> None:
@@ -91,13 +97,24 @@ def _kept_models(stem_of: Callable[[BackendId], Path | None]) -> Iterator[None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.with_suffix(suffix).write_bytes(model)
         except OSError as error:
-            _log.warning("a model for %s is not written down: %s", backend_id, error)
+            _warn_once(options, f"a model for {backend_id}", error)
 
     token = KEEP_MODEL.set(keep)
     try:
         yield
     finally:
         KEEP_MODEL.reset(token)
+
+
+def _warn_once(options: OptimizerOptions, what: str, error: OSError) -> None:
+    """Warn that files cannot be written to a folder, at the first one that cannot."""
+    folder = dump_folder(options)
+    if folder in _refused_folders:
+        return
+    _refused_folders.add(folder)
+    where = "OptimizerOptions.dump_graphs" if options.dump_graphs else VARIABLE
+    text = "%s: %s is not written down: %s. Name a folder that can be written"
+    _log.warning(text, where, what, error)
 
 
 def _stem(options: OptimizerOptions, name: str) -> Path | None:

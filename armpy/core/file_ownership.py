@@ -228,7 +228,7 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> str:
     """`cache_directory` as a text."""
     variables = os.environ if environment is None else environment
     if own := variables.get("ARMPY_CACHE_DIR"):
-        return own
+        return os.path.expanduser(own)  # shells leave a "~" in quotes as it is
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA" if sys.platform == "win32" else ""):
         # The convention says that a relative path there does not count.
         if os.path.isabs(shared := variables.get(name, "")):

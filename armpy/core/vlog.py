@@ -121,7 +121,10 @@ def chosen_tags(
             chosen.add(word)
         elif word:
             log.error(
-                "%s: there is no tag '%s', only %s, 1 and all", variable, word, ", ".join(tags)
+                "%s: there is no tag '%s', only %s, 1 and all. Correct the variable, or unset it",
+                variable,
+                word,
+                ", ".join(tags),
             )
     return frozenset(chosen)
 

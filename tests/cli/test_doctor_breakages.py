@@ -226,6 +226,26 @@ def test_a_variable_that_is_wrong_is_named(
     assert f"{name} " not in installation("doctor")[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("ARMPY_MODEL_CACHE", "false", "is 'false', not on or off. Set it to one of these, or"),
+        ("ARMPY_COMPILED_CACHE", "0", "is '0', not on or off. Set it"),
+        ("ARMPY_NUMBA_CACHE", "no", "is 'no', not on or off. Set it"),
+        ("ARMPY_COMPILED_CACHE_MB", "1 GB", "is '1 GB', not a number of MiB. Set it"),
+        ("ARMPY_NUMBA_CACHE_MB", "lots", "is 'lots', not a number of MiB. Set it"),
+        ("ARMPY_MODEL_CACHE", "Off", ""),
+        ("ARMPY_NUMBA_CACHE_MB", "10", ""),
+    ],
+)
+def test_every_command_warns_of_wrong_values_of_caches(
+    name: str, value: str, text: str, installation: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    warning = installation("keys", "show", "nowhere")[2].partition("armpy: error:")[0]
+    assert f"armpy: warning: {name} {text}" in warning if text else warning == ""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["ARMPY_NUMBA_ISA", "ARMPY_NUMBA_MACHINE", "ARMPY_NUMBA_CACHE", "ARMPY_NUMBA_CACHE_MB"]

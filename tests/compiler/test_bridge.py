@@ -243,11 +243,19 @@ def test_nothing_is_written_unless_it_is_wanted(
 
 
 def test_a_folder_that_cannot_be_written_is_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
     file.write_text("here")
     with caplog.at_level(logging.WARNING, logger="armpy.compiler"):
         run_dumped(OptimizerOptions(dump_graphs=str(file)))
-    assert "the graph is not written down" in caplog.text
+    (record,) = caplog.records  # of several graphs
+    text = record.getMessage()
+    assert text.startswith("OptimizerOptions.dump_graphs: the graph is not written down: ")
+    assert text.endswith(". Name a folder that can be written")
     assert file.read_text() == "here"
+    monkeypatch.setenv("ARMPY_DUMP_GRAPHS", str(file / "inner"))
+    with caplog.at_level(logging.WARNING, logger="armpy.compiler"):
+        run_dumped()
+    assert caplog.records[1].getMessage().startswith("ARMPY_DUMP_GRAPHS: ")
+    assert len(caplog.records) == 2

@@ -61,6 +61,7 @@ def test_what_is_no_tag_is_an_error_in_the_log(text: str, caplog: pytest.LogCapt
     (record,) = caplog.records
     assert (record.levelno, record.name) == (logging.ERROR, "armpy.core.vlog")
     assert "there is no tag" in record.getMessage()
+    assert record.getMessage().endswith("Correct the variable, or unset it")
 
 
 def doubling() -> Network:

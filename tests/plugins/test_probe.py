@@ -515,6 +515,7 @@ def test_an_entry_points_fingerprint_is_that_of_its_package(reference: str, is_f
 def test_where_things_are_remembered() -> None:
     a, b = (Path(name).absolute() for name in ("/a", "/b"))
     assert cache_directory({"ARMPY_CACHE_DIR": str(a), "XDG_CACHE_HOME": str(b)}) == a
+    assert cache_directory({"ARMPY_CACHE_DIR": "~/x"}) == Path("~/x").expanduser()
     assert cache_directory({"XDG_CACHE_HOME": str(b)}) == b / "armpy"
     home = Path("~/.cache/armpy").expanduser()
     assert cache_directory({"XDG_CACHE_HOME": "relative"}) == home

@@ -28,7 +28,7 @@ def write_drawing(path: Path, graph: Graph, backends: Mapping[int, BackendId] | 
     path.write_text(to_dot(graph, backends), encoding="utf-8")
 
 
-def write_part(stem: Path, part: SubgraphView) -> Iterator[tuple[str, str]]:
+def write_part(stem: Path, part: SubgraphView) -> Iterator[tuple[str, ArmpyError | OSError]]:
     """Write a part with inputs and answers; yields what could not be written, and why."""
     values = (*part.inputs, *part.outputs)
     if not all(
@@ -39,7 +39,7 @@ def write_part(stem: Path, part: SubgraphView) -> Iterator[tuple[str, str]]:
         stem.parent.mkdir(parents=True, exist_ok=True)
         stem.with_suffix(".tflite").write_bytes(view_bytes(part))
     except (ArmpyError, OSError) as error:
-        yield "the file", str(error)
+        yield "the file", error
         return
     try:
         random = np.random.default_rng(_SEED)
@@ -50,7 +50,7 @@ def write_part(stem: Path, part: SubgraphView) -> Iterator[tuple[str, str]]:
         names |= {f"output_{number}": array for number, array in enumerate(answers)}
         np.savez(stem.with_suffix(".npz"), allow_pickle=False, **names)
     except (ArmpyError, OSError) as error:
-        yield "the answer", str(error)
+        yield "the answer", error
 
 
 def _elements(random: np.random.Generator, info: TensorInfo) -> Array:
