@@ -40,7 +40,7 @@ MISSING = 77
 NIGHTLY = (
     *("tests/backend", "tests/core", "tests/execution", "tests/frontends", "tests/graph"),
     *("tests/inspect", "tests/model", "tests/ops", "tests/plugins", "tests/profiling"),
-    *("tests/store", "backends/reference/tests"),
+    *("tests/store", "backends/reference/tests", "extensions/mediapipe/tests"),
 )
 """Folders whose default tests pass there."""
 

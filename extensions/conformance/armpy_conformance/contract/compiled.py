@@ -38,6 +38,14 @@ from armpy_conformance.contract.networks import Bench, sample_bench, samples, wi
 from armpy_conformance.contract.networks import bench as made_bench
 
 
+def _temporary_folder() -> TemporaryDirectory[str]:
+    """A folder for compiled models.
+
+    Windows removes no file of a model that is still loaded, as where a rule is broken.
+    """
+    return TemporaryDirectory(prefix="armpy-conformance-", ignore_cleanup_errors=True)
+
+
 def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
     """Compiled parts that the core keeps give the right answers in the next process."""
     if not keeps_programs(subject.backend):
@@ -45,7 +53,7 @@ def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
     pairs = with_constants(subject)  # whose files must not be taken for each other's
     cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
     benches = [sample_bench(subject, case) for case in cases]
-    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+    with _temporary_folder() as folder:
         caching = CompilationCaching(folder)
         for bench in benches:
             _uses(subject, caching, bench, "when it is compiled")
@@ -62,7 +70,7 @@ def parts_that_cannot_be_used_are_compiled_anew(subject: BackendUnderTest) -> No
     refusing = replace(subject.options, registry=_refusing(subject))
     for case in samples(subject):
         bench = sample_bench(subject, case)
-        with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+        with _temporary_folder() as folder:
             caching = CompilationCaching(folder)
             _uses(subject, caching, bench, "when it is compiled")
             for path in Path(folder).iterdir():
@@ -156,7 +164,7 @@ def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
         check(bool(answer.reason), f"check gives no reason for refusing {odd!r}")
     pairs = with_constants(subject)  # whose programs must not be taken for each other's
     cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
-    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+    with _temporary_folder() as folder:
         for number, case in enumerate(cases):
             _check_saved(subject, sample_bench(subject, case), Path(folder, f"{number}.armpy"))
 
@@ -209,7 +217,7 @@ def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
     if not has_programs:
         raise NothingToKeepError("it keeps none of its compiled parts")
     options = subject.mixed.options
-    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+    with _temporary_folder() as folder:
         caching = CompilationCaching(Path(folder, "parts"))
         for number, bench in enumerate(benches):
             # Of parts that were left as they are there is nothing in the file.
