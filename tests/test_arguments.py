@@ -117,3 +117,14 @@ def test_a_type_error_of_the_function_itself_stays() -> None:
         halved(number="4")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="missing 1 required"):
         halved()  # type: ignore[call-arg]
+
+
+def test_none_in_the_place_of_inputs_by_name_is_answered_with_the_form() -> None:
+    with (
+        Model(chain(1)) as model,
+        pytest.raises(
+            InvalidArgumentError,
+            match=r"got NoneType\. Pass \{'NAME': array\}, or call the model itself",
+        ),
+    ):
+        model.run(None, X)  # type: ignore[arg-type]  # as ONNX Runtime takes them

@@ -20,4 +20,6 @@ def written_option(name: str, value: object) -> str:
             for key, entry in value.items()
         )
         return " ".join(f"{flag} {shell_word(pair)}" for pair in pairs)
+    if isinstance(value, list):
+        return f"{flag} {shell_word(','.join(map(str, value)))}"
     return flag if value is None else f"{flag} {shell_word(str(value))}"

@@ -147,7 +147,7 @@ def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the ca
             f"the {what} are not given by name",
             expected="a mapping of names to arrays",
             actual=type(named).__name__,
-            fix="Call the model itself to give inputs in order",
+            fix="Pass {'NAME': array}, or call the model itself with inputs in order",
         )
     return dict(named)
 

@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import LayerValidationError, ParserError
+from armpy.errors import LayerValidationError, ParserError, did_you_mean
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite, LayerBuilder
@@ -209,6 +209,7 @@ def _check_known(option: str, used: Iterable[str], known: Iterable[str], noun: s
                 where=f"option '{option}'",
                 expected=", ".join(f"'{known}'" for known in names) or "no names: there are none",
                 actual=f"'{name}'",
+                fix=did_you_mean(name, names),
             )
 
 

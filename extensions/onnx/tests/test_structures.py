@@ -288,7 +288,11 @@ def test_dimensions_with_names_can_be_given_sizes() -> None:
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        (CHOICE, {"dimensions": '{"n": 4, "N": 4}'}, r"dimension 'N'\. Expected 'n', 'm'; got 'N'"),
+        (
+            CHOICE,
+            {"dimensions": '{"n": 4, "N": 4}'},
+            r"dimension 'N'\. Expected 'n', 'm'; got 'N'\. Did you mean 'n'\?",
+        ),
         (OPTIONAL, {"structures": '{"ys": 2}'}, r"the input 'ys'\. Expected 'xs', 'o'; got 'ys'"),
         (CHOICE, {"structures": '{"x": 2}'}, r"the input 'x'\. Expected no names: there are none"),
     ],
