@@ -171,7 +171,7 @@ WRONG: list[object] = [
     # Compiled models
     (
         "compile {model} -o {folder}/y.tflite",
-        "the command writes a compiled model. Name it /",
+        "the command writes a compiled model. Name it ",
     ),
     ("compile {model} -o y.onnx", "Name it y.armpy."),
     ("profile {model} -o y.html", "the command writes a JSON document. Name it y.json."),

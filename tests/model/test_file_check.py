@@ -474,7 +474,7 @@ def test_other_files_are_refused_with_what_takes_them(tmp_path: Path) -> None:
     ):
         armpy.check(MODEL)
     with pytest.raises(
-        armpy.ParserError, match=r"none\.armpy: no such file.*got nothing at /.*none"
+        armpy.ParserError, match=r"none\.armpy: no such file.*got nothing at .*none"
     ):
         armpy.check(tmp_path / "none.armpy")
     with pytest.raises(armpy.InvalidArgumentError, match=r"check\.device"):
