@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -301,8 +302,10 @@ def _refuse_unknown(
     option, kind = options or ("", object)
     fields = getattr(kind, "__dataclass_fields__", ())
     where = function.__qualname__.removesuffix(".__init__")
-    if "." not in where and where == function.__name__:  # a function, not a class
-        where = f"{function.__module__.partition('.')[0]}.{where}"
+    package = function.__module__.partition(".")[0]
+    # A function, not a class, as callers write it where the package has it.
+    if where == function.__name__ and callable(getattr(sys.modules[package], where, None)):
+        where = f"{package}.{where}"
     for name in named:
         if name in known:
             continue

@@ -326,6 +326,6 @@ def test_a_lookup_in_a_constant_gives_integers() -> None:
 def test_a_misspelt_argument_is_named_with_the_one_that_was_meant() -> None:
     with pytest.raises(InvalidArgumentError, match=r"^QuantizeOptions: .*Did you mean 'method'"):
         QuantizeOptions(methd="mse")  # type: ignore[call-arg]
-    fix = r"Write armpy_tools.quantize\(options=QuantizeOptions\(method=...\)\)"
+    fix = r"Write quantize\(options=QuantizeOptions\(method=...\)\)"
     with pytest.raises(InvalidArgumentError, match=fix):
         quantize(image_network(), method="mse")  # type: ignore[call-arg]
