@@ -239,7 +239,7 @@ class IBackendInternal(ABC):
         """List what it finds on this machine, in lines for people; none by default.
 
         ``armpy doctor`` shows the drivers, compilers or files that it uses, and why not others. A
-        line that begins with ``problem: `` is a problem of the installation, and ends in the fix.
+        line that begins with ``problem:`` is a problem of the installation, and ends in the fix.
         """
         return ()
 
