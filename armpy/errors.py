@@ -267,7 +267,8 @@ def names_unknown_arguments(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Have a function, or an ``__init__``, say which argument an unknown name was meant for.
 
-    Not where a call more counts, as for `armpy.Model.run`: Python's own TypeError says less.
+    Not where a call more counts, as for `armpy.Model.run`, nor for coroutine functions, which would
+    be taken for others: there Python's own TypeError says less.
 
     Parameters
     ----------

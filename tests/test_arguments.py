@@ -128,3 +128,7 @@ def test_none_in_the_place_of_inputs_by_name_is_answered_with_the_form() -> None
         ),
     ):
         model.run(None, X)  # type: ignore[arg-type]  # as ONNX Runtime takes them
+
+
+def test_a_coroutine_function_is_known_as_one() -> None:
+    assert inspect.iscoroutinefunction(Model.run_async)

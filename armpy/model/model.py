@@ -196,7 +196,6 @@ class Model:
         asked = asked._replace(priority=priority, deadline_s=deadline_s, keep_alive=chosen)
         return start(chosen.handle.loaded, asked)
 
-    @names_unknown_arguments()
     async def run_async(
         self,
         inputs: Mapping[str, object],
