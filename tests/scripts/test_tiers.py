@@ -121,6 +121,6 @@ def test_a_run_has_the_packages_without_which_tests_are_skipped() -> None:
 def test_the_nightly_workflow_runs_what_ci_leaves_out() -> None:
     text = (ROOT / ".github" / "workflows" / "checks.yml").read_text("utf-8")
     assert "- run: .ci/servers\n" in text
-    assert 'PYTHON="$(command -v python)" .ci/windows\n' in text
+    assert '- run: sudo PYTHON="$(command -v python)" .ci/windows\n' in text
     assert "- run: python -m pip install --editable '.[dev,bench]' -r " in text
     assert "- run: python -m pytest -m nightly " in text

@@ -291,10 +291,18 @@ def test_what_is_no_regular_file_or_empty_is_refused(
         open_container(path)
 
 
-@pytest.mark.parametrize("name", ["none", "a\0b", "a" * 5000, "file/none"])
-def test_a_path_that_cannot_be_opened_is_an_error(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "failed"),
+    [
+        ("none", "no such file"),
+        ("a\0b", "cannot be read"),
+        ("a" * 5000, "cannot be read|no such file"),  # Windows has one error for three cases
+        ("file/none", "cannot be read|no such file"),
+    ],
+)
+def test_a_path_that_cannot_be_opened_is_an_error(name: str, failed: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ParserError, match=r"cannot be read|no such file"):
+    with pytest.raises(ParserError, match=failed):
         open_container(str(tmp_path / name))
 
 

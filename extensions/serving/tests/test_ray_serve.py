@@ -221,9 +221,10 @@ def test_no_answer_is_wrong_where_replicas_are_killed(served: Any) -> None:
         for _ in range(kills):
             os.kill(replicas()[0], signal.SIGKILL)
             time.sleep(1.0)  # the others of a busy machine take over
-            load.wait_for_answers(50)
+            load.wait_for_answers(100)
     print(f"{kills} kills: {dict(load.statuses)}, longest {load.longest_s:.1f} s")
     assert load.wrong == 0
+    assert load.statuses[200] > 100
     # A request that was in a replica when it was killed may be lost; nothing else is.
     assert sum(load.statuses.values()) - load.statuses[200] <= 4 * kills
     assert {*load.statuses} <= {200, 500, 503}
