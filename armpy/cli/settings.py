@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -94,11 +94,16 @@ def wrong_values() -> Iterator[str]:
 
     Commands that use the cache say it themselves only where they need what the variable is for.
     """
-    for name in _SWITCHES:
-        value = os.environ.get(name, "").strip()
-        if value.lower() not in ("", "on", "off"):
-            yield f"{name} is {value!r}, not on or off. Set it to one of these, or unset it"
+    yield from wrong_switches(_SWITCHES)
     for name in _LIMITS:
         value = os.environ.get(name, "")
         if value and not (value.isascii() and value.isdigit()):
             yield f"{name} is {value!r}, not a number of MiB. Set it to one, or unset it"
+
+
+def wrong_switches(names: Iterable[str]) -> Iterator[str]:
+    """Those of some variables that are neither on nor off, each with the fix."""
+    for name in names:
+        value = os.environ.get(name, "").strip()
+        if value.lower() not in ("", "on", "off"):
+            yield f"{name} is {value!r}, not on or off. Set it to one of these, or unset it"

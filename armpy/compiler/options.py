@@ -211,11 +211,10 @@ class OptimizerOptions:
         if pattern in backends:
             swapped = argument("affinity", {backend_id: pattern})
             return f"Write the pattern first, then the backend: {swapped}"
-        near = did_you_mean(backend_id, backends)
-        added = f"dd '{backend_id}' to {argument('backends')}"
-        if near:
-            return f"{near} If not, a{added}"
-        return f"A{added}, or choose an expected backend"
+        place = argument("backends")
+        if near := did_you_mean(backend_id, backends):
+            return f"{near} If not, add '{backend_id}' to {place}"
+        return f"Add '{backend_id}' to {place}, or choose an expected backend"
 
     @property
     def is_placed_by_cost(self) -> bool:

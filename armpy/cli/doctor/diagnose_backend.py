@@ -14,7 +14,7 @@ from armpy.plugins.proxy.guard import BackendProxy
 EXAMINATION = f"{__name__}:examine_backend"
 """Entry point (``module:function``) that the separate process imports and calls."""
 
-_PROBLEM = "problem: "
+_PROBLEM = "problem:"
 """What lines of `get_diagnosis` begin with that are problems, as the contract says."""
 
 
@@ -33,7 +33,8 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     problems += failed[:1]  # the others are among the trials
     problems += _figure_problems(guarded)
     diagnosis = [*guarded.get_diagnosis()]
-    problems += [line.removeprefix(_PROBLEM) for line in diagnosis if line.startswith(_PROBLEM)]
+    marked = [line for line in diagnosis if line.startswith(_PROBLEM)]
+    problems += [line.removeprefix(_PROBLEM).strip() for line in marked]
     return {
         "version": guarded.version,
         "options": [
@@ -48,7 +49,7 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
         ],
         "capabilities": {str(k): _plain(v) for k, v in guarded.get_capabilities().items()},
         "extensions": list(guarded.supported_extensions),
-        "diagnosis": [line for line in diagnosis if not line.startswith(_PROBLEM)],
+        "diagnosis": [line for line in diagnosis if line not in marked],
         MISSING_DEVICE: missing_device,
         "trials": trials,
         "problems": problems,

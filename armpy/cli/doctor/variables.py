@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 
-from armpy.cli.settings import misspelt_variables
+from armpy.cli.settings import misspelt_variables, wrong_switches
 from armpy.core import system_trace, vlog
 from armpy.errors import InvalidArgumentError
 from armpy.execution.setup.options import BACKENDS_VARIABLE
@@ -27,6 +27,7 @@ def variable_problems(backend_ids: Collection[str]) -> Iterator[str]:
         Backends that were found, which ``ARMPY_BACKENDS`` may name.
     """
     yield from misspelt_variables()
+    yield from wrong_switches([model_cache.VARIABLE])
     for name, text in _wrong_values(backend_ids):
         yield f"{text}. Correct the environment variable {name}, or unset it"
 
@@ -37,9 +38,6 @@ def _wrong_values(backend_ids: Collection[str]) -> Iterator[tuple[str, str]]:
         CompilationCaching().resolved()
     except InvalidArgumentError as error:
         yield str(error.where), str(error).rstrip(".")
-    switch = os.environ.get(model_cache.VARIABLE, "").strip().lower()
-    if switch not in ("", "on", "off"):
-        yield model_cache.VARIABLE, f"{model_cache.VARIABLE} is {switch!r}, not on or off"
     for variable, tags in _TAGS.items():
         for word in re.split(r"[ ,:]+", os.environ.get(variable, "").strip(" ,:")):
             if word not in ("", "1", "all", *tags):

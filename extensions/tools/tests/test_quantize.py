@@ -243,7 +243,7 @@ def test_an_assumed_range_is_a_hint_where_answers_differ(
 def test_a_page_has_the_whole_names_by_which_layers_are_kept_float(tmp_path: Path) -> None:
     names = ("net/a/Conv2D;net/a/BiasAdd", "net/b/Conv2D;net/b/BiasAdd")
     layers = tuple(
-        LayerAccuracy(name, "Convolution2d", name, "int8", "", 30.0, 0.1, 0.1, 0.9)
+        LayerAccuracy(name, "Convolution2d", name, "int8", "", 30.0, 0.1, 0.1, 0.9, name[4])
         for name in names
     )
     report = QuantizeReport("int8", "mse", 100, 4, layers, (), 8, 2)

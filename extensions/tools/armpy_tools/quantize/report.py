@@ -54,7 +54,7 @@ class LayerAccuracy:
     max_error: float
     mean_error: float
     cosine: float
-    short_name: str = ""
+    short_name: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def layer_row(one: LayerAccuracy, name: str) -> tuple[str, ...]:
 
 def layer_names(report: QuantizeReport) -> dict[str, str]:
     """A short name for each layer of the report."""
-    return {layer.layer: layer.short_name or layer.layer for layer in report.layers}
+    return {layer.layer: layer.short_name for layer in report.layers}
 
 
 def _print_kept(printer: Printer, report: QuantizeReport) -> None:
