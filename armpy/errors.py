@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,7 @@ from types import CodeType, MappingProxyType
 from typing import ParamSpec, TypeVar
 
 _MOST_CHARACTERS = 40
+_MOST_NAMES = 1000
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -388,6 +390,40 @@ def nearest_name(name: object, known: Iterable[object], cutoff: float = 0.6) -> 
 
     near = max(spelled, key=likeness, default=None)
     return None if near is None or likeness(near) < cutoff else spelled[near]
+
+
+def suggest_path(path: str | os.PathLike[str]) -> str:
+    """Suggest a path for one that leads nowhere: that of the nearest name in its folder.
+
+    Parameters
+    ----------
+    path : path-like
+        Path of a file or folder. What comes behind the last dot of a name does not count, as the
+        names of all models of a folder may end alike.
+
+    Returns
+    -------
+    str
+        Text for the `fix` of an error; a general one if no name is near, or the path leads to
+        something.
+    """
+    otherwise = "Check the path and the current folder."
+    folder, name = os.path.split(os.fspath(path))
+    stem, suffix = os.path.splitext(name)
+    try:
+        if os.path.lexists(path):
+            return otherwise
+        others = sorted(os.listdir(folder or os.curdir))[:_MOST_NAMES]
+    except (OSError, ValueError):  # there is no such folder, or it may not be read
+        return otherwise
+    others.sort(key=lambda other: os.path.splitext(other)[1] != suffix)
+    by_stem: dict[str, str] = {}
+    for other in others:
+        by_stem.setdefault(os.path.splitext(other)[0], other)
+    near = nearest_name(stem, by_stem, cutoff=0.7)
+    if near is None:
+        return otherwise
+    return f"Did you mean '{os.path.join(folder, by_stem[str(near)])}'?"
 
 
 def argument(name: str, value: object = None) -> str:

@@ -119,6 +119,39 @@ def test_the_nearest_known_name_is_meant_however_it_is_written() -> None:
     assert errors.did_you_mean("cpu", ["CpuRef", "OrtCpu"]) == "Did you mean 'CpuRef'?"
 
 
+def test_a_path_that_leads_nowhere_is_answered_with_the_nearest_name_of_its_folder(
+    tmp_path: Path,
+) -> None:
+    for name in ("mobilenet_v2.tflite", "labels.txt", "mobilenet_v2.onnx", "résumé.npy"):
+        (tmp_path / name).touch()
+    general = "Check the path and the current folder."
+
+    def nearest(name: str) -> str:
+        return errors.suggest_path(tmp_path / name)
+
+    def meant(name: str) -> str:
+        return f"Did you mean '{tmp_path / name}'?"
+
+    assert nearest("mobilnet_v2.tflite") == meant("mobilenet_v2.tflite")
+    assert nearest("mobilnet-v2.onnx") == meant("mobilenet_v2.onnx")
+    assert nearest("mobilenet_v2.armpy") == meant("mobilenet_v2.onnx")
+    assert nearest("résume.npy") == meant("résumé.npy")
+    assert nearest("inception.tflite") == general  # alike in its ending alone
+    assert nearest("nowhere/mobilenet_v2.tflite") == general
+    assert nearest("labels.txt/mobilenet_v2.tflite") == general
+    assert nearest("labels.txt") == general  # it is there, so something else is wrong with it
+    assert errors.suggest_path("a\0b") == general
+    assert errors.suggest_path("") == general
+
+
+def test_a_name_for_a_path_is_sought_in_the_current_folder_for_a_relative_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits.tflite").touch()
+    assert errors.suggest_path("digit.tflite") == "Did you mean 'digits.tflite'?"
+
+
 def test_arguments_are_written_as_python_has_them_and_as_commands_do() -> None:
     assert (argument("code", "never"), argument("backends")) == ("code='never'", "backends")
     with arguments_written("armpy.cli.written_option:written_option"):

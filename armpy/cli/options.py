@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -14,7 +14,7 @@ from armpy.cli.command_group import imported_when_run
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
 from armpy.cli.values import parse_all_names
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, suggest_path
 from armpy.model.load_options import OPTIONS, LoadOptions
 from armpy.plugins.extension_tables import SUFFIXES
 
@@ -24,11 +24,14 @@ Command = TypeVar("Command", bound=Callable[..., object])
 class ExistingPath(click.Path):
     """A file or folder to be read: its errors say what to check."""
 
-    def fail(
-        self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None
-    ) -> NoReturn:
-        """Raise the usage error with the fix."""
-        super().fail(f"{message} Check the path and the current folder.", param, ctx)
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path; the usage error has the fix."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message} {suggest_path(value)}", param, ctx)
 
 
 MODEL_FILE = ExistingPath(exists=True, dir_okay=False, readable=True)

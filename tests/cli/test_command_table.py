@@ -47,12 +47,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "few": str(folder / "few.txt"),
         "red": str(folder / "red.txt"),
         "empty": str(folder / "empty.json"),
+        "archive": str(folder / "archive.npz"),
         "compiled": str(folder / "model.armpy"),
         "input": INPUT,
     }
     for name, array in arrays.items():
         made[name] = str(folder / f"{name}.npy")
         np.save(made[name], array)
+    np.savez(made["archive"], allow_pickle=False, **arrays)
     Path(made["few"]).write_text("zero\none\n")
     Path(made["red"]).write_text("\n".join(f"\x1b[31m[red]{digit}" for digit in range(10)))
     Path(made["empty"]).write_text('{"traceEvents": []}')
@@ -72,6 +74,7 @@ Row = tuple[str, ...]
 WRONG: list[object] = [
     ("run", "Missing argument 'MODEL'"),
     ("run nothing.tflite", "'nothing.tflite' does not exist"),
+    ("run {folder}/modle.armpy", "does not exist. Did you mean '", "model.armpy'?"),
     ("run {model} --bogus", "No such option"),
     ("compile {model} --input x=3", "'--input'. The command runs nothing: --shape gives the shape"),
     ("walk", "No such command 'walk'. Choose one that armpy --help lists"),
@@ -113,6 +116,7 @@ WRONG: list[object] = [
     # Arrays and names
     ("run {model} --input y=x.npy", f"no such input. Expected '{INPUT}'"),
     ("run {model} --input {input}={model}", "not a .npy file"),
+    ("run {model} --input {input}={archive}", "got an archive", "each to a file of its own"),
     ("run {model} --input {input}={labels}", "not an array of numbers"),
     ("run {model} --input {input}={wide}", "got (1, 16, 16, 2)"),
     ("run {model} --input {input}={int32}", "got int32 (1, 16, 16, 1)"),

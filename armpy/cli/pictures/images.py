@@ -16,7 +16,7 @@ from armpy.cli.pictures.image_layout import MODES, ImageLayout, image_layout
 from armpy.cli.pictures.normalization import Normalization, normalization_of, normalized
 from armpy.cli.pictures.options import PictureOptions
 from armpy.core.units import type_name
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, suggest_path
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataLayout
 
@@ -70,8 +70,9 @@ def open_image(path: str) -> Image.Image:
             fix="Pass a picture, or convert it to PNG",
         ) from error
     except FileNotFoundError as error:
-        fix = "Check the path and the current folder"
-        raise InvalidArgumentError("there is no such file", where=path, fix=fix) from error
+        raise InvalidArgumentError(
+            "there is no such file", where=path, fix=suggest_path(path)
+        ) from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # Pillow raises SyntaxError for some damaged files.
         fix = "Copy or save the picture again"

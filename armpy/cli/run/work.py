@@ -16,7 +16,7 @@ from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, suggest_path
 from armpy.model import Model
 
 _RESULT_SUFFIXES = (".csv", ".jsonl", ".npz")
@@ -88,7 +88,7 @@ def _only_picture(paths: list[str]) -> str | None:
             f"Path '{paths[0]}' does not exist",
             where="PICTURE or --image",
             expected="a picture",
-            fix="Check the path and the current folder",
+            fix=suggest_path(paths[0]),
         )
     return paths[0]
 

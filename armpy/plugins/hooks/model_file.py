@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import FileStamp
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError, ParserError, suggest_path
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
 """A path, or the bytes of a file."""
@@ -101,7 +101,7 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
             where=str(path),
             expected="a model file",
             actual=f"nothing at {place}",
-            fix="Check the path and the current folder",
+            fix=suggest_path(path),
         ) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
         raise ParserError(f"cannot be read: {error}", where=str(path)) from error

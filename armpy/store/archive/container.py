@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from armpy.core.file_digest import READ_BYTES
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError, ParserError, suggest_path
 from armpy.store.archive.magic import MAGIC
 from armpy.store.owned_files import replacing
 
@@ -255,7 +255,7 @@ def open_container(
             where=where,
             expected="a compiled model",
             actual=f"nothing at {place}",
-            fix="Check the path and the current folder",
+            fix=suggest_path(place),
         ) from error
     except (OSError, ValueError) as error:  # the latter if a path has a zero byte
         reason = getattr(error, "strerror", error)

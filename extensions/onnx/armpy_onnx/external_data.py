@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from armpy.errors import ArmpyError, ParserError
+from armpy.errors import ArmpyError, ParserError, suggest_path
 from armpy.ops.operation import Array
 from armpy.plugins.hooks.front_end import FrontEndOptionError
 from armpy.plugins.hooks.model_file import ModelFile
@@ -74,7 +74,7 @@ class ExternalData:
                 where="option 'external_data'",
                 expected="the folder of the model's external data",
                 actual=repr(folder),
-                fix="Check the path and the current folder",
+                fix=suggest_path(folder),
             )
         self._files: dict[Path, memoryview] = {}
 
