@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, suggest_path
 from armpy.execution.arrays.conversion import as_stored
 from armpy.store.owned_files import replacing
 
@@ -97,9 +97,12 @@ def read_npy(path: str) -> Array:
 
 
 def _unreadable(path: str, error: OSError, expected: str) -> InvalidArgumentError:
-    failed = f"cannot be read: {error.strerror or error}"
+    is_missing = isinstance(error, FileNotFoundError)
     return InvalidArgumentError(
-        failed, where=path, expected=expected, fix="Check the path and its permissions"
+        f"cannot be read: {error.strerror or error}",
+        where=path,
+        expected=expected,
+        fix=suggest_path(path) if is_missing else "Check the file's permissions",
     )
 
 

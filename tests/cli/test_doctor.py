@@ -340,13 +340,18 @@ def test_the_environment_in_force_is_printed(
     monkeypatch.setenv("ARMPY_TRUST_FILE", str(trust))
     monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", str(tmp_path))
     monkeypatch.setenv("ARMPY_MODEL_CACHE", "off")
+    monkeypatch.setenv("ARMPY_THREADS", "4")
+    monkeypatch.setenv("ARMPY_SERVING_PORT", "9000")
     document = json.loads(cli("doctor", "--json")[1])
     facts = document["facts"]
     assert facts["armpy"] == f"{armpy.__version__} in {Path(armpy.__file__).parent}"
     assert "; with ARMPY_MODEL_CACHE=off, whole models are not kept" in facts["cache"]
     assert facts["trust file"] == str(trust)
     assert facts["directories"] == str(tmp_path)
-    assert f"ARMPY_TRUST_FILE={trust}" in facts["environment"]
+    environment = facts["environment"].split(", ")
+    assert f"ARMPY_TRUST_FILE={trust}" in environment
+    assert "ARMPY_SERVING_PORT=9000" in environment
+    assert "ARMPY_THREADS=4 (armpy has no such variable)" in environment
     assert "files: " in facts["isolated backends"]
     assert "network: " in facts["isolated backends"]
 

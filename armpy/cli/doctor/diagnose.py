@@ -29,7 +29,7 @@ from packaging.utils import canonicalize_name
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
-from armpy.cli.doctor.variables import variable_problems
+from armpy.cli.doctor.variables import variable_problems, variables_in_force
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_folder, file_in_place_of, make_own_folder
 from armpy.core.machine import describe_machine
@@ -278,7 +278,6 @@ def _directories(options: PluginOptions) -> Sequence[str]:
 
 
 def _facts(options: PluginOptions, *, is_writable: bool) -> dict[str, str]:
-    variables = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("ARMPY_")]
     trust_file = os.fspath(options.trust_file or os.environ.get(TRUST_VARIABLE, ""))
     packs = []  # whether a backend takes one, 'armpy kernels list' says
     for pack_file in found_packs():
@@ -296,7 +295,7 @@ def _facts(options: PluginOptions, *, is_writable: bool) -> dict[str, str]:
         "cache": _cache_text(is_writable=is_writable),
         "trust file": trust_file or "none",
         "directories": ", ".join(_directories(options)) or "none",
-        "environment": ", ".join(variables) or "no ARMPY_ variables",
+        "environment": ", ".join(variables_in_force()) or "no ARMPY_ variables",
         "kernel packs": "; ".join(packs) or "none but those that come with backends",
         "extensions": ", ".join(_extensions(installed=True)) or "none",
         "extensions not installed": "; ".join(_extensions(installed=False)) or "none",

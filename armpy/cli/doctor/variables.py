@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 
-from armpy.cli.settings import misspelt_variables, wrong_switches
+from armpy.cli.settings import VARIABLES, misspelt_variables, wrong_switches
 from armpy.core import system_trace, vlog
 from armpy.errors import InvalidArgumentError
 from armpy.execution.setup.options import BACKENDS_VARIABLE
@@ -15,7 +15,18 @@ from armpy.model.archive import model_cache
 from armpy.store.archive.kernel_packs import found_packs
 from armpy.store.settings import CompilationCaching
 
+_OF_A_SERVER = "ARMPY_SERVING_"
+"""What the variables of `armpy_serving.kserve` begin with: one for each of its options."""
+
 _TAGS = {vlog.VARIABLE: vlog.TAGS, system_trace.VARIABLE: system_trace.TAGS}
+
+
+def variables_in_force() -> Iterator[str]:
+    """Each variable that begins as armpy's do, with its value, and whether armpy has none such."""
+    for name, value in sorted(os.environ.items()):
+        if name.startswith("ARMPY_"):
+            is_known = name in VARIABLES or name.startswith(_OF_A_SERVER)
+            yield f"{name}={value}" + ("" if is_known else " (armpy has no such variable)")
 
 
 def variable_problems(backend_ids: Collection[str]) -> Iterator[str]:

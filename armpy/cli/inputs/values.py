@@ -12,7 +12,7 @@ import numpy as np
 
 from armpy.cli.files import Array, read_lines, read_npy
 from armpy.cli.inputs.request import InputRequest
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, suggest_path
 from armpy.execution import TensorSpec
 from armpy.tensor import Shape, format_shape
 from armpy.types import DataType
@@ -162,9 +162,7 @@ def _refused(spec: TensorSpec, value: str, expected: str) -> InvalidArgumentErro
         expected=f"{expected}, or a file FILE.npy, for {spec.data_type.name} "
         + format_shape(spec.shape),
         actual=f"'{value}'",
-        fix="Check the path of the file"
-        if Path(value).suffix[1:].isalpha()
-        else "Change the value",
+        fix=suggest_path(value) if Path(value).suffix[1:].isalpha() else "Change the value",
     )
 
 

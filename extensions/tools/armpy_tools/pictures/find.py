@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import InvalidArgumentError, argument, suggest_path
 
 SUFFIXES = frozenset(
     {
@@ -62,7 +62,9 @@ def _of(text: str) -> list[str]:
             for path in (_in_folder(match) if os.path.isdir(match) else (match,))
         ]
         return _required(paths, text, "no file matches the pattern")
-    raise InvalidArgumentError(f"Path '{text}' does not exist", where=argument("image"))
+    raise InvalidArgumentError(
+        f"Path '{text}' does not exist", where=argument("image"), fix=suggest_path(text)
+    )
 
 
 def _matches(pattern: str) -> list[str]:

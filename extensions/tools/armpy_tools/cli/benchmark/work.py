@@ -20,6 +20,7 @@ from armpy.cli.options import (
 )
 from armpy.cli.printer import print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
+from armpy.errors import suggest_path
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance.pages import render_page
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
@@ -52,7 +53,7 @@ def benchmark_command(
     check_outputs({"--csv": csv_path, "--html": page_path}, [*models, *files])
     for path in files:
         if not Path(path).is_file():
-            raise click.UsageError(f"--input: there is no file '{path}'. Check the path.")
+            raise click.UsageError(f"--input: there is no file '{path}'. {suggest_path(path)}")
     if page_path is not None:
         render_page("", [])  # reports missing packages before anything is measured
     subjects = subjects_of(models, inputs=inputs, **choices)
