@@ -143,11 +143,12 @@ def _refuse_names(inputs: Sequence[object]) -> None:
 def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the caller gives
     """Arrays that are given by name in whatever kind of mapping."""
     if not isinstance(named, Mapping):
+        of_inputs = " as the first argument, or call the model itself with inputs in order"
         raise InvalidArgumentError(
             f"the {what} are not given by name",
             expected="a mapping of names to arrays",
             actual=type(named).__name__,
-            fix="Pass {'NAME': array}, or call the model itself with inputs in order",
+            fix="Pass {'NAME': array}" + (of_inputs if what == "inputs" else ""),
         )
     return dict(named)
 

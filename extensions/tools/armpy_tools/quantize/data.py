@@ -265,10 +265,16 @@ def in_order(graph: Graph, sample: Sample) -> list[Array]:
 def _check_names(graph: Graph, arrays: Mapping[str, object]) -> None:
     """Check that arrays are those of a graph's inputs."""
     names = [value.name for value in graph.inputs]
-    if set(arrays) != set(names):
+    missing = [name for name in names if name not in arrays]
+    unknown = [name for name in arrays if name not in names]
+    if missing or unknown:
+        is_misnamed = len(missing) == len(unknown) == 1
         raise InvalidArgumentError(
             "the data do not have the model's inputs",
             where="data",
             expected=", ".join(f"'{name}'" for name in names),
             actual=", ".join(f"'{name}'" for name in arrays) or "nothing",
+            fix=f"Rename the array '{unknown[0]}' to '{missing[0]}'"
+            if is_misnamed
+            else "Give one array for each input, by its name",
         )

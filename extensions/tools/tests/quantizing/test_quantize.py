@@ -177,8 +177,12 @@ def test_correcting_biases_takes_the_mean_error_off() -> None:
 
 
 def test_data_that_do_not_have_the_inputs_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"do not have the model's inputs.*'image'"):
-        quantize(image_network(), [{"picture": np.zeros((1, 8, 8, 3), np.float32)}], backends=CPU)
+    picture = np.zeros((1, 8, 8, 3), np.float32)
+    rename = r"do not have the model's inputs.*Rename the array 'picture' to 'image'"
+    with pytest.raises(InvalidArgumentError, match=rename):
+        quantize(image_network(), [{"picture": picture}], backends=CPU)
+    with pytest.raises(InvalidArgumentError, match=r"Give one array for each input"):
+        quantize(image_network(), [{"image": picture, "other": picture}], backends=CPU)
 
 
 def test_data_with_infinities_are_refused() -> None:
