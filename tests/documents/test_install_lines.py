@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from tests.support.pages import ROOT, pages
+from tests.support.pages import ROOT, blocks, pages
 
 FORMS = {
     # Plain where a page needs the modules alone; with what the programs that it shows need.
@@ -62,3 +65,75 @@ def test_another_form_is_noticed() -> None:
         '"./extensions/compat[cli,onnx]"'
     ]
     assert wrong_places("pip install './extensions/tools[cli]'\n") == []
+
+
+_INSTALLED = re.compile(
+    r"(?<=[\s'\"])\.\[([\w,]+)\]|(?:\.|CHECKOUT|\$ARMPY)/extensions/(\w+)(?:\[([\w,]+)\])?(?=[\s'\"`])"
+)
+"""The core with extras, or an extension with or without, in a line that installs them."""
+
+_COMMAND = re.compile(r"^(?:\$ )?armpy ([a-z][\w-]+)|\$\(armpy ([a-z][\w-]+)", re.M)
+
+
+@cache
+def brought(project: str, extra: str) -> frozenset[str]:
+    """Projects and extras, as ``armpy[cli]``, that come with an extra of armpy or an extension."""
+    folder = ROOT if project == "armpy" else ROOT / "extensions" / project.removeprefix("armpy-")
+    extras = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {project, f"{project}[{extra}]"}
+    for text in extras["optional-dependencies"].get(extra, ()):
+        if found := re.match(r"(armpy[\w-]*)\[([\w,]+)\]", text):
+            names.update(*(brought(found[1], name) for name in found[2].split(",")))
+    return frozenset(names)
+
+
+def extension_commands() -> dict[str, str]:
+    """Each command that an extension brings, and the extension."""
+    commands: dict[str, str] = {}
+    for name in ("compat", "conformance", "serving", "tools"):
+        plugin = import_module(f"armpy_{name}.plugin")
+        for command in plugin.armpy_add_cli_commands():
+            commands[command.name] = f"armpy-{name}"
+    return commands
+
+
+def lacking(page: Path) -> set[str]:
+    """What the commands that a page runs need, and none of the lines that it installs with has."""
+    text = page.read_text("utf-8")
+    installed = set[str]()
+    for core, extension, extras in _INSTALLED.findall(text):
+        project = f"armpy-{extension}" if extension else "armpy"
+        installed.update(*(brought(project, extra) for extra in (core or extras).split(",")))
+    if not any("-" in name for name in installed):  # no extension: a page after the first one
+        return set()
+    shown = "\n".join(block.text for block in blocks(page) if block.kind in ("sh", "console"))
+    commands = {first or second for first, second in _COMMAND.findall(shown)}
+    of_extensions = extension_commands()
+    needed = {of_extensions[name] for name in commands if name in of_extensions}
+    return (needed | {"armpy[cli]"} if commands else needed) - installed
+
+
+@pytest.mark.parametrize("name", [page.relative_to(ROOT).as_posix() for page in pages()])
+def test_commands_of_a_page_come_with_what_it_installs(name: str) -> None:
+    pytest.importorskip("click", reason="click is not installed")
+    assert lacking(ROOT / name) == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "expected"),
+    [
+        ("pip install . './extensions/serving[grpc]'", "check-server URL", {"armpy[cli]"}),
+        ("pip install . './extensions/serving[ray]'", "ray-resources", {"armpy[cli]"}),
+        ("pip install '.[cli]' './extensions/serving[ray]'", "benchmark m", {"armpy-tools"}),
+        ("pip install '.[cli]' ./extensions/serving", "check-server URL", set()),
+        ("pip install ./extensions/conformance './extensions/tools[cli]'", "diff m", set()),
+        ("pip install . './extensions/serving[ray]'", "", set()),
+    ],
+)
+def test_a_command_that_is_not_installed_is_noticed(
+    line: str, command: str, expected: set[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("click", reason="click is not installed")
+    page = tmp_path / "page.md"
+    page.write_text(f"```sh\n{line}\n{f'armpy {command}' if command else ''}\n```\n", "utf-8")
+    assert lacking(page) == expected
