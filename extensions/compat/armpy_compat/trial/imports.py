@@ -7,13 +7,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from armpy_compat.trial.engine_calls import ENGINES, engine_module
 
 _OWN = "armpy_compat."
 _TOO_LARGE = "tensorflow"
 """An engine of whose modules only those with interpreters are watched."""
+_ARMPY = ("armpy", "armpy_compat")
+"""Packages whose functions call backends; they stand between the program and what these ask for."""
+_TRIAL, _STARTER = "armpy_compat.trial.", "armpy_compat.program"
+"""Modules of these that watch imports, and the one that runs the program."""
 
 
 class ImportWatcher(MetaPathFinder):
@@ -24,7 +28,8 @@ class ImportWatcher(MetaPathFinder):
     after : mapping of str to callable
         What to do with a module, by its name.
     missing : callable
-        Called with a name that a program asks an engine for in vain.
+        Called with a name that a program asks an engine for in vain. What armpy and its backends
+        ask for, such as another package with the same engine, is not the program's.
     """
 
     def __init__(
@@ -46,12 +51,17 @@ class ImportWatcher(MetaPathFinder):
             if spec is not None:
                 break
         else:
-            self._missing(engine_module(fullname))
+            self._note(engine_module(fullname))
             return None
         self.imported.add(engine)
         if spec.loader is not None and hasattr(spec.loader, "exec_module"):
             self._act_after(spec, is_watched=engine != _TOO_LARGE)
         return spec
+
+    def _note(self, name: str) -> None:
+        """Note a missing name, if the program or one of its libraries asks for it."""
+        if not _is_asked_by_armpy():
+            self._missing(name)
 
     def _act_after(self, spec: ModuleSpec, *, is_watched: bool) -> None:
         """Have the loader of a module act when the module has been executed."""
@@ -64,11 +74,24 @@ class ImportWatcher(MetaPathFinder):
             # Of an alias, the module's own import has done it.
             if module.__name__ == spec.name:
                 if is_watched:
-                    _note_missing(module, self._missing)
+                    _note_missing(module, self._note)
                 if act is not None:
                     act(module)
 
         loader.exec_module = exec_module  # type: ignore[method-assign]
+
+
+def _is_asked_by_armpy() -> bool:
+    """Whether armpy, not the program, runs the code that asks: the nearest caller of both."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if name in ("__main__", _STARTER):
+            return False
+        if name.partition(".")[0] in _ARMPY and not name.startswith(_TRIAL):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _note_missing(module: ModuleType, missing: Callable[[str], None]) -> None:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +75,26 @@ def test_other_modules_are_left_alone(missing: list[str]) -> None:
     with pytest.raises(ModuleNotFoundError):
         import_module("no_engine")
     assert missing == []
+
+
+def function_of(module: str, *lines: str) -> Callable[..., object]:
+    """A function of a module, which may call the one that it is passed."""
+    namespace: dict[str, Any] = {"__name__": module}
+    body = "\n    ".join(lines)
+    exec(f"import importlib\ndef function(called=None):\n    {body}\n", namespace)
+    function: Callable[..., object] = namespace["function"]
+    return function
+
+
+def test_what_armpy_and_its_backends_ask_for_is_not_noted(missing: list[str]) -> None:
+    imports = "try: importlib.import_module('tflite_runtime.gpu')", "except ImportError: pass"
+    looks = "hasattr(importlib.import_module('tflite_runtime'), 'absent')"
+    armpy = function_of("armpy.execution.setup.backends", "called()")
+    for lines in (imports, (looks,)):
+        armpy(function_of("vendor_backend.engine", *lines))
+    assert missing == []
+    program = function_of("__main__", "called()")
+    program(function_of("library_of_the_program", *imports))
+    armpy(function_of("__main__", looks))  # a callback of the program's
+    function_of("armpy_compat.program", "called()")(function_of("library_thread", looks))
+    assert missing == ["tflite_runtime.gpu", "tflite_runtime.absent", "tflite_runtime.absent"]
