@@ -140,7 +140,17 @@ def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: objec
     array = _plain_array(where, datatype, data)
     # Empty lists leave the dimensions inside of them open.
     is_other = array.size and array.ndim > 1 and array.shape != dims
-    if array.size != math.prod(dims) or is_other:
+    size = math.prod(dims)
+    if array.size != size and array.ndim == 1:
+        elements = "strings" if datatype == "BYTES" else "numbers"
+        raise InvalidArgumentError(
+            "the data are not of the shape",
+            where=where,
+            expected=f"{size} {elements} for {format_shape(dims)}",
+            actual=str(array.size),
+            fix="Send all of them, or correct 'shape'",
+        )
+    if array.size != size or is_other:
         raise InvalidArgumentError(
             "the data are not of the shape",
             where=where,
@@ -346,7 +356,8 @@ def _exactly(where: str, datatype: str, dtype: np.dtype[Any], numbers: Array) ->
         low, high = numbers.min(), numbers.max()
         bounds = np.iinfo(dtype)
         if low < bounds.min or high > bounds.max:
-            raise _no_numbers(where, datatype, f"numbers from {low} to {high}")
+            actual = f"numbers from {low} to {high}" if low != high else str(low)
+            raise _no_numbers(where, datatype, actual)
     if numbers.dtype.kind == "O" and dtype.kind == "f":
         numbers = _as_floats(where, datatype, numbers)
     with np.errstate(over="ignore"):
@@ -365,9 +376,11 @@ def _as_floats(where: str, datatype: str, numbers: Array) -> Array:
 
 
 def _no_numbers(where: str, datatype: str, actual: str) -> InvalidArgumentError:
+    """The error for data that are not numbers, or not those of a datatype."""
+    expected = "true or false" if datatype == "BOOL" else f"numbers that {datatype} can hold"
+    if "INT" in datatype:
+        bounds = np.iinfo(np.dtype(dtype_of(datatype)))
+        expected = f"whole numbers from {bounds.min} to {bounds.max}"
     return InvalidArgumentError(
-        f"the data are not {datatype}",
-        where=where,
-        expected="true or false" if datatype == "BOOL" else f"numbers that {datatype} can hold",
-        actual=actual,
+        f"the data are not {datatype}", where=where, expected=expected, actual=actual
     )

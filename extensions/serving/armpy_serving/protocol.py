@@ -121,12 +121,15 @@ def dtype_of(datatype: str, where: str = "datatype") -> npt.DTypeLike:
     """
     if datatype in _DTYPES:
         return np.dtype(_DTYPES[datatype])
+    same = _OF_DTYPE.get(datatype.lower())  # of NumPy's name, such as float32
     raise InvalidArgumentError(
         "unknown datatype",
         where=where,
         expected=", ".join(_DTYPES),
         actual=repr(datatype),
-        fix="Use the datatype that the model's metadata name",
+        fix=f'Write "datatype": "{same}"'
+        if same
+        else "Use the datatype that the model's metadata name (GET /v2/models/NAME)",
     )
 
 

@@ -10,6 +10,7 @@ Open Inference Protocol, version 2: ``inference_rest.md``; Triton's extension
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -26,6 +27,11 @@ HEADER = "Inference-Header-Content-Length"
 """Header that says how many bytes of a body are its JSON; without it all are."""
 
 _NOTHING = memoryview(b"")
+
+_EXAMPLE = '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [0.5, 1]}]}'
+
+_AS_EXAMPLE = f"Send {_EXAMPLE}, with what GET /v2/models/NAME says of the inputs"
+"""Remedy for a body of another form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +93,11 @@ def read_request(
     length = len(whole) if header_length is None else header_length
     if not 0 <= length <= len(whole):
         raise _wrong("the length of the JSON is wrong", f"0 to {len(whole)} ({HEADER})", length)
+    text = bytes(whole[:length])
     try:
-        document = json.loads(bytes(whole[:length]), parse_constant=_no_constant)
+        document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise _wrong("the body is not JSON", "an object with 'inputs'", error) from error
+        raise _no_json(text, error) from error
     return request_of(document, whole[length:])
 
 
@@ -98,7 +105,14 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
     """The request that a JSON document is, with the bytes that follow it; see `read_request`."""
     if not isinstance(document, Mapping):
         raise _wrong(
-            "the body is not an object", "an object with 'inputs'", type(document).__name__
+            "the body is not an object",
+            "an object with 'inputs'",
+            type(document).__name__,
+            _AS_EXAMPLE,
+        )
+    if "instances" in document and "inputs" not in document:
+        raise _wrong(
+            "the body is one of version 1 of the protocol", "'inputs'", "'instances'", _AS_EXAMPLE
         )
     inputs: dict[str, Array] = {}
     datatypes: dict[str, str] = {}
@@ -228,7 +242,7 @@ def _entries(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any
     """A list of objects in a document."""  # Any: JSON
     entries: Sequence[Mapping[str, Any]] = _field(document, key, list)
     if not all(isinstance(entry, Mapping) for entry in entries):
-        raise _wrong(f"an entry of '{key}' is not an object", "objects", entries)
+        raise _wrong(f"an entry of '{key}' is not an object", "objects", entries, _AS_EXAMPLE)
     return entries
 
 
@@ -238,7 +252,7 @@ def _field(document: Mapping[str, Any], key: str, kind: type) -> Any:  # Any: JS
     if not isinstance(value, kind):
         expected = "a string" if kind is str else "a list"
         actual = "nothing" if key not in document else type(value).__name__
-        raise _wrong(f"'{key}' is missing or of another kind", expected, actual)
+        raise _wrong(f"'{key}' is missing or of another kind", expected, actual, _AS_EXAMPLE)
     return value
 
 
@@ -277,7 +291,25 @@ def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is not a number of JSON")
 
 
-def _wrong(failed: str, expected: str, actual: object) -> InvalidArgumentError:
+def _no_json(body: bytes, cause: Exception) -> InvalidArgumentError:
+    """The error for a body that is not JSON, which begins as it shows."""
+    text = body[:200].decode(errors="replace")
+    if not text.strip():
+        return _wrong("the body is empty", "an object with 'inputs'", "nothing", _AS_EXAMPLE)
+    # As `curl -d request.json` sends it.
+    is_path = re.fullmatch(r"[\w./~-]+\.\w+", text)
+    fix = f"To send the file, write @ before its name: curl -d @{text}" if is_path else _AS_EXAMPLE
+    return _wrong(
+        f"the body is not JSON ({cause})", "an object with 'inputs'", repr(text[:60]), fix
+    )
+
+
+def _wrong(
+    failed: str,
+    expected: str,
+    actual: object,
+    fix: str = "Send it as the Open Inference Protocol says",
+) -> InvalidArgumentError:
     """The error for a request that is not as the protocol says."""
     text = str(actual)
     shown = text if len(text) <= 80 else f"{text[:77]}..."
@@ -286,5 +318,5 @@ def _wrong(failed: str, expected: str, actual: object) -> InvalidArgumentError:
         where="request",
         expected=expected,
         actual=shown,
-        fix="Send it as the Open Inference Protocol says",
+        fix=fix,
     )

@@ -14,7 +14,7 @@ from armpy.errors import InvalidArgumentError, ModelUnavailableError
 from armpy_serving.contents import Array
 from armpy_serving.health import HealthRules, ModelHealth
 from armpy_serving.metrics import ModelMetrics
-from armpy_serving.protocol import datatype_of, model_metadata
+from armpy_serving.protocol import datatype_of, model_metadata, tensor_metadata
 from armpy_serving.requests import InferenceRequest, read_request, write_answer
 from armpy_serving.status import status_of
 
@@ -107,7 +107,7 @@ class ServedModel:
         ExecutionTimeoutError
             If it takes longer.
         """
-        with self._counted(datatypes, outputs):
+        with self._counted(inputs, datatypes, outputs):
             results = self.model.run(inputs, deadline_s=deadline_s)
         return {name: results[name] for name in outputs} if outputs else results
 
@@ -119,7 +119,7 @@ class ServedModel:
         deadline_s: float | None = None,
     ) -> dict[str, Array]:
         """`run` beside an event loop; cancelling the task stops the run."""
-        with self._counted(datatypes, outputs):
+        with self._counted(inputs, datatypes, outputs):
             results = await self._run_async(inputs, deadline_s=deadline_s)
         return {name: results[name] for name in outputs} if outputs else results
 
@@ -152,12 +152,16 @@ class ServedModel:
 
     @contextmanager
     def _counted(
-        self, datatypes: Mapping[str, str] | None, outputs: Sequence[str]
+        self,
+        inputs: Mapping[str, Array],
+        datatypes: Mapping[str, str] | None,
+        outputs: Sequence[str],
     ) -> Iterator[None]:
         """Check a request's fields and count its outcome."""
         begin_s = time.perf_counter()
         self.metrics.began()
         try:
+            self._check_inputs(inputs)
             self._check(datatypes or {}, outputs)
             try:
                 with self.health.watched():
@@ -173,6 +177,32 @@ class ServedModel:
             self.metrics.began(-1)
         self.metrics.requested()
         self.metrics.executed(1, time.perf_counter() - begin_s)
+
+    def _check_inputs(self, inputs: Mapping[str, Array]) -> None:
+        """Check the names of inputs; the model would name an argument of Python."""
+        if inputs.keys() == self._datatypes.keys():
+            return
+        missing = [repr(name) for name in self._datatypes if name not in inputs]
+        unknown = [repr(name) for name in inputs if name not in self._datatypes]
+        problems = ["missing " + ", ".join(missing)] if missing else []
+        problems += ["unknown " + ", ".join(unknown)] if unknown else []
+        raise InvalidArgumentError(
+            "; ".join(problems),
+            where="inputs",
+            expected=", ".join(map(repr, self._datatypes)) or "none",
+            actual=", ".join(map(repr, inputs)) or "none",
+            fix=f"Send {self._example()}",
+        )
+
+    def _example(self) -> str:
+        """The JSON of a request, without its data; open dimensions are 1."""
+        tensors = [tensor_metadata(spec) for spec in self.model.inputs]
+        entries = [
+            f'{{"name": {json.dumps(tensor.name)}, "datatype": "{tensor.datatype}", '
+            f'"shape": {[abs(dim) for dim in tensor.shape]}, "data": [...]}}'
+            for tensor in tensors[:3]
+        ]
+        return f'{{"inputs": [{", ".join(entries)}{", ..." * (len(tensors) > 3)}]}}'
 
     def _check(self, datatypes: Mapping[str, str], outputs: Sequence[str]) -> None:
         """Check datatypes and names; the model checks all else of the inputs."""

@@ -58,11 +58,11 @@ def test_every_type_has_a_datatype_of_the_same_size(data_type: DataType) -> None
         (
             "INT8",
             [300],
-            "not INT8. Expected numbers that INT8 can hold; got numbers from 300",
+            "not INT8. Expected whole numbers from -128 to 127; got 300.",
         ),
         ("INT8", [-129, 1], "numbers from -129 to 1"),
         ("UINT64", [-1, 2**64 - 1], "numbers from -1 to"),
-        ("INT64", [2**63], "numbers from 9223372036854775808"),
+        ("INT64", [2**63], "got 9223372036854775808"),
         ("INT32", [1.5], "fractions"),
         ("INT64", [1.0], "fractions"),
         ("FP32", [1e300], "1e+300, which is too large"),
@@ -77,7 +77,8 @@ def test_every_type_has_a_datatype_of_the_same_size(data_type: DataType) -> None
         ("BYTES", [1], "Expected strings; got whole numbers"),
         ("BYTES", [None], "got null"),
         ("BYTES", [["a"], ["b", "c"]], "lists of different lengths"),
-        ("FP31", [1], "unknown datatype"),
+        ("FP31", [1], "Use the datatype that the model's metadata name (GET /v2/models/NAME)"),
+        ("float32", [1], 'got \'float32\'. Write "datatype": "FP32"'),
     ],
 )
 def test_numbers_that_a_datatype_cannot_hold_are_refused(
@@ -104,6 +105,12 @@ def test_the_largest_integers_are_exact() -> None:
 def test_data_of_another_shape_are_refused(shape: list[int], data: list[object]) -> None:
     with pytest.raises(InvalidArgumentError, match="not of the shape"):
         array_of_numbers("x", "INT32", shape, data)
+
+
+def test_elements_of_a_flat_list_are_counted() -> None:
+    message = re.escape("Expected 3072 numbers for (1, 32, 32, 3); got 3000.")
+    with pytest.raises(InvalidArgumentError, match=message):
+        array_of_numbers("x", "UINT8", [1, 32, 32, 3], [0] * 3000)
 
 
 @pytest.mark.parametrize("shape", [[-1], [1.0], ["2"], [True], [2**70]])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -124,12 +125,22 @@ def test_bytes_follow_the_json_both_ways(served: ServedModel) -> None:
     np.testing.assert_array_equal(np.frombuffer(body[length:], "<f4").reshape(2, 2), 2 * x)
 
 
+EXAMPLE = 'Send {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [0.5, 1]}]}'
+
+INSTANCES = f"Expected 'inputs'; got 'instances'. {EXAMPLE}"
+
 WRONG = {
     "no JSON": (b"{", "the body is not JSON"),
     "NaN": (b'{"inputs": NaN}', "NaN is not a number of JSON"),
     "deep": (b"[" * 100_000, "the body is not JSON"),
     "list": (b"[]", "the body is not an object"),
     "no inputs": (b"{}", "'inputs' is missing"),
+    "an example": (b"{}", EXAMPLE),
+    "empty": (b"", f"the body is empty. Expected an object with 'inputs'; got nothing. {EXAMPLE}"),
+    "text": (b"hello, world", f"got 'hello, world'. {EXAMPLE}"),
+    "long text": (b"a" * 1000, f"got '{'a' * 60}'. {EXAMPLE}"),
+    "name of a file": (b"../my/req.json", "got '../my/req.json'. To send the file, write @ before"),
+    "version 1": (b'{"instances": [[1, 2]]}', f"of version 1 of the protocol. {INSTANCES}"),
     "missing": (body_of(inputs=[]), "missing 'serving_default_x:0', 'q'"),
     "output": (body_of(outputs=[{"name": "nope"}]), "no such output"),
     "infinity": (body_of().replace(b"-2]", b"-1e400]"), "is too large"),
@@ -181,6 +192,16 @@ def test_wrong_inputs_are_named(
     inputs[0] |= change
     status, answer, _ = served.answer(body_of(inputs=inputs))
     assert (status, message in json.loads(answer)["error"]) == (400, True), answer
+
+
+def test_wrong_names_are_answered_with_the_json_of_a_request(served: ServedModel) -> None:
+    status, answer, _ = served.answer(body_of(inputs=[]))
+    _, _, example = json.loads(answer)["error"].partition(" Send ")
+    sent = json.loads(example.rstrip(".").replace("[...]", "[]"))
+    for tensor in sent["inputs"]:
+        tensor["data"] = [0] * math.prod(tensor["shape"])
+    assert (status, len(sent["inputs"])) == (400, 2)
+    assert served.answer(json.dumps(sent).encode())[0] == 200
 
 
 @pytest.mark.parametrize("parameters", [{"classification": 3}, {"shared_memory_region": "r"}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+from http import HTTPStatus
 
 import grpc
 from grpc_interceptor.exceptions import GrpcException
@@ -12,7 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from armpy.errors import InvalidArgumentError
 from armpy_serving.status import status_of
+
+_ROUTES = "POST /v2/models/NAME/infer, or GET /v2/models/NAME for what it takes"
 
 _LOG = logging.getLogger("armpy_serving")
 
@@ -35,9 +39,12 @@ def error_response(error: Exception) -> Response:
     return _json_response(str(error), status_of(error).http)
 
 
-async def http_exception_response(_request: Request, error: Exception) -> Response:
+async def http_exception_response(request: Request, error: Exception) -> Response:
     """The answer of the protocol to what Starlette refuses: paths and methods, and the like."""
     status, detail = getattr(error, "status_code", 500), getattr(error, "detail", error)
+    if detail == HTTPStatus(status).phrase:  # Starlette's own: there is no such route
+        actual = f"{request.method} {request.url.path}"
+        detail = InvalidArgumentError(detail.lower(), expected=_ROUTES, actual=actual)
     return _json_response(str(detail), status)
 
 

@@ -159,6 +159,23 @@ def test_raw_contents_have_to_be_of_every_input(server: KServeProcess) -> None:
     assert caught.value.code == "INVALID_ARGUMENT"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "text"),
+    [
+        ("POST", "/predict", 404, "not found"),
+        ("GET", "/v2/models/mixed/infer", 405, "method not allowed"),
+    ],
+)
+def test_a_wrong_route_is_answered_with_the_right_one(
+    server: KServeProcess, method: str, path: str, status: int, text: str
+) -> None:
+    code, _, answer = server.send(method, path, b"{}" if method == "POST" else None)
+    assert code == status
+    message = check_error(code, answer)
+    assert message.startswith(f"{text}. Expected POST /v2/models/NAME/infer")
+    assert f"; got {method} {path}" in message
+
+
 NO_VERSION = "request: models have no versions. Expected none; got '1'. Leave the version out."
 
 
