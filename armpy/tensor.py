@@ -414,9 +414,15 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
             where=f"input '{name}'",
             expected=format_shape(declared),
             actual=format_shape(given),
-            fix="Pass an array of the expected shape"
-            + ", where ? is any size" * (None in (declared or ())),
+            fix=_shape_fix(declared or (), given),
         )
+
+
+def _shape_fix(declared: Shape, given: Shape) -> str:
+    """Return the fix for a shape that is not one of those that are declared."""
+    if len(given) == len(declared) - 1 and shapes_agree(declared[1:], given):
+        return f"Put the first dimension in front: {format_shape((declared[0] or 1, *given))}"
+    return "Give an array or a shape as expected" + ", where ? is any size" * (None in declared)
 
 
 def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:
@@ -435,6 +441,7 @@ def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tup
             where=f"input '{name}'",
             expected="a sequence of sizes of 0 or more",
             actual=repr(given),
+            fix="Give a size for each dimension: a model is prepared for one shape at a time",
         ) from error
     if min(shape, default=0) < 0:
         raise InvalidArgumentError(

@@ -162,6 +162,11 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
             {suffix: _quoted(p.name) for p in extensions for suffix in p.suffixes},
             "Distributions by the suffix of the files that they read.",
         ),
+        _tuple(
+            "MODEL_SUFFIXES",
+            sorted({".tflite", *(suffix for p in extensions for suffix in p.suffixes)}),
+            "Endings of the names of models that armpy and its extensions read, but compiled ones.",
+        ),
         _mapping(
             "CUSTOM_OPERATORS",
             {name: _quoted(p.name) for p in extensions for name in p.custom_operators},

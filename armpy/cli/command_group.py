@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armpy import plugins  # its install lines: for errors alone
-from armpy.errors import InvalidArgumentError, did_you_mean, ends_in_command, nearest_name
+from armpy.errors import (
+    InvalidArgumentError,
+    argument,
+    did_you_mean,
+    ends_in_command,
+    nearest_name,
+)
 from armpy.plugins.extension_tables import BACKENDS, COMMANDS, PROGRAMS
 
 if TYPE_CHECKING:
@@ -35,6 +41,15 @@ _SYNONYMS = {
     "samples": "--data",
 }
 """Options by first words of names that other tools have for them."""
+
+_COMMAND_SYNONYMS = {
+    "classify": "run",
+    "convert": "compile",
+    "detect": "run",
+    "infer": "run",
+    "predict": "run",
+}
+"""Commands by words that other tools have for them."""
 
 
 class OnceGroup(click.Group):
@@ -105,6 +120,8 @@ class CommandGroup(OnceGroup):
             )
         if name and not name.startswith("-") and self.get_command(context, name) is None:
             fix = plugins.suggest_name(name, self.list_commands(context), COMMANDS, _LISTED)
+            if name in _COMMAND_SYNONYMS:
+                fix = f"Did you mean '{_COMMAND_SYNONYMS[name]}'?"
             if name in PROGRAMS:
                 requirement, line = PROGRAMS[name]
                 install = plugins.install_line(requirement)
@@ -304,10 +321,9 @@ def _with_fix(error: click.ClickException) -> str:
         return f"{error.message} {did_you_mean(error.option_name, error.possibilities or (), fix)}"
     text = error.format_message()
     if text.startswith("Got unexpected extra argument"):
-        return f"{text}. Leave it out, or check the options before it."
+        return f"{text}. {_fix_of_extra(error, text)}"
     if isinstance(error, click.MissingParameter) and error.ctx is not None:
-        pieces = error.ctx.command.collect_usage_pieces(error.ctx)
-        return f"{text} Usage: {' '.join([error.ctx.command_path, *pieces])}"
+        return f"{text} Usage: {usage_line(error.ctx)}"
     if isinstance(error, click.BadOptionUsage) and "requires" in text:
         params = () if error.ctx is None else error.ctx.command.params
         metavars = {name: param.metavar for param in params for name in param.opts}
@@ -324,6 +340,22 @@ def _with_fix(error: click.ClickException) -> str:
             InvalidArgumentError(failed, where=where, expected=expected, actual=actual, fix=fix)
         )
     return text
+
+
+def usage_line(context: click.Context) -> str:
+    """A command with its arguments in order, such as ``armpy run [OPTIONS] MODEL``."""
+    return " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
+
+
+def _fix_of_extra(error: click.ClickException, text: str) -> str:
+    """The fix of an argument too many: the output's option, if it is a file that is not there."""
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    flags = {flag for param in getattr(command, "params", ()) for flag in param.opts}
+    word = text.partition("(")[2].rstrip(")")
+    is_file = os.path.splitext(word)[1][1:].isalpha() and not os.path.exists(word)
+    if "-o" in flags and is_file:
+        return f"If it is what to write, give it as {argument('output', word)}."
+    return "Leave it out, or check the options before it."
 
 
 def _allowed(kind: click.ParamType[object], value: str) -> tuple[str, str]:

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import click
 
-from armpy.cli.command_group import imported_when_run
+from armpy.cli.command_group import imported_when_run, usage_line
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
 from armpy.cli.values import parse_all_names
 from armpy.errors import InvalidArgumentError, suggest_path
 from armpy.model.load_options import OPTIONS, LoadOptions
-from armpy.plugins.extension_tables import SUFFIXES
+from armpy.plugins.extension_tables import MODEL_SUFFIXES, SUFFIXES
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -31,7 +31,10 @@ class ExistingPath(click.Path):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            self.fail(f"{error.message} {suggest_path(value)}", param, ctx)
+            fix = suggest_path(value)
+            if ctx is not None and not self.dir_okay and os.path.isdir(value):
+                fix = f"Give a file here: {usage_line(ctx)}"
+            self.fail(f"{error.message} {fix}", param, ctx)
 
 
 MODEL_FILE = ExistingPath(exists=True, dir_okay=False, readable=True)
@@ -89,7 +92,7 @@ PAGE_FILE = _OutputFile("a page for browsers", (".html", ".htm"))
 JSON_FILE = _OutputFile("a JSON document", (".json",))
 SVG_FILE = _OutputFile("an SVG picture", (".svg",))
 DOT_FILE = _OutputFile("text for Graphviz", (".dot", ".gv"))
-COMPILED_FILE = _OutputFile("a compiled model", (".armpy",), (".tflite", *SUFFIXES))
+COMPILED_FILE = _OutputFile("a compiled model", (".armpy",), MODEL_SUFFIXES)
 COMPILED_OR_TFLITE_FILE = _OutputFile(
     "a compiled model or .tflite", (".armpy", ".tflite"), SUFFIXES
 )

@@ -34,6 +34,7 @@ from armpy.model.load_options import options_to_save
 from armpy.model.related_models import ModelT
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
+from armpy.plugins.extension_tables import MODEL_SUFFIXES
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
 from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES, METADATA, PLACEMENT
@@ -103,6 +104,15 @@ def save_model(
 
     Returns the size of the file in bytes.
     """
+    stem, suffix = os.path.splitext(os.fspath(path))
+    if suffix.lower() in MODEL_SUFFIXES:
+        raise InvalidArgumentError(
+            "the name is that of another kind of file",
+            where=f"'{os.fspath(path)}'",
+            expected="a name for a compiled model",
+            actual=f"one that ends in {suffix}",
+            fix=f"Save it as '{stem}.armpy'",
+        )
     network = contents.network
     if network.latest is None:
         raise InvalidArgumentError(

@@ -47,6 +47,9 @@ SUFFIXES: Mapping[str, str] = {
 }
 """Distributions by the suffix of the files that they read."""
 
+MODEL_SUFFIXES = (".armnn", ".onnx", ".tflite")
+"""Endings of the names of models that armpy and its extensions read, but compiled ones."""
+
 CUSTOM_OPERATORS: Mapping[str, str] = {
     "Convolution2DTransposeBias": "armpy-mediapipe",
     "Landmarks2TransformMatrix": "armpy-mediapipe",

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,6 +94,30 @@ def test_specs_say_what_goes_in_and_out() -> None:
     assert (y.name, y.quantization) == ("y", info.quantization)
     assert model.placement is None
     assert len(model.graph.layers) == 1
+
+
+def test_tensors_are_found_by_name_and_by_position(model: Model) -> None:
+    inputs = model.inputs
+    assert inputs["b"] is inputs[1] is inputs[-1]
+    assert model.outputs["double"].name == "double"
+    assert [spec.name for spec in inputs[:1]] == ["a"]
+    text = r"Expected 'sum', 'double'; got 'dubble'\. Did you mean 'double'"
+    with pytest.raises(InvalidArgumentError, match=text):
+        model.outputs["dubble"]
+    with pytest.raises(IndexError):
+        inputs[2]
+
+
+@pytest.mark.parametrize("name", ["net.tflite", "net.ONNX", "folder.armpy/net.armnn"])
+def test_a_name_of_another_kind_of_file_is_refused_for_a_compiled_model(
+    model: Model, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    right = re.escape(str(path.with_suffix(".armpy")))
+    with pytest.raises(InvalidArgumentError, match=f"another kind of file.*Save it as '{right}'"):
+        model.save(path)
+    assert not path.exists()
 
 
 A, B = floats(1, 2), floats(10, 20)

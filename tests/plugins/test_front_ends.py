@@ -785,6 +785,12 @@ def test_an_onnx_file_by_its_contents_names_what_installs_its_front_end(
         armpy.load(source, runtime=runtime_with())
 
 
+def test_for_a_picture_no_front_end_is_proposed() -> None:
+    with pytest.raises(ParserError, match=r"a PNG picture.*export the file again\.") as caught:
+        armpy.load(b"\x89PNG\r\n\x1a\n" + bytes(64), runtime=runtime_with(toy()))
+    assert "toy" not in str(caught.value)
+
+
 def test_a_file_with_the_wrong_suffix_names_the_argument_only_for_front_ends_that_are_there(
     tmp_path: Path,
 ) -> None:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 import numpy as np
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.tensor import Quantization, Shape, TensorInfo, chosen_shape, format_shape
 from armpy.types import DataType
 
@@ -150,9 +150,36 @@ class TensorSpec:
 
 
 class TensorSpecs(tuple[TensorSpec, ...]):
-    """Inputs or outputs of a model, in order."""
+    """Inputs or outputs of a model, in order; each is found by its name, too.
+
+    Examples
+    --------
+    >>> model.inputs[0] is model.inputs["image"]                        # doctest: +SKIP
+    True
+    """
 
     __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str) -> TensorSpec: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> tuple[TensorSpec, ...]: ...
+
+    def __getitem__(self, key: SupportsIndex | slice | str) -> TensorSpec | tuple[TensorSpec, ...]:
+        """Return the tensor at a position or of a name; raises InvalidArgumentError for others."""
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for spec in self:
+            if spec.name == key:
+                return spec
+        names = [spec.name for spec in self]
+        raise InvalidArgumentError(
+            "there is no tensor of this name",
+            expected=", ".join(map(repr, names)) or "a position, as no tensor has a name",
+            actual=repr(key),
+            fix=did_you_mean(key, names, "Use an expected name, or a position"),
+        )
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks show."""

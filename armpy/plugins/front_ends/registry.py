@@ -33,6 +33,7 @@ from armpy.plugins.hooks import (
 from armpy.plugins.hooks.file_kinds import (
     HEAD_BYTES,
     NO_MODEL_FIX,
+    TEXT,
     begins_as_onnx,
     kind_without_model,
 )
@@ -174,7 +175,8 @@ class FrontEnds:
         if not self._found or not self._found[0].is_own:
             raise ParserError("there is no front-end", fix=self._left_out())
         own = self._found[0]
-        hints = self._other_front_ends()
+        may_be_theirs = kind_without_model(head) in ("", TEXT)
+        hints = self._other_front_ends() if may_be_theirs else []
         if file.path is None:
             hints += [f"To read {end} files, run: {command}" for end, command in missing.items()]
         hints += filter(None, [self._left_out()])

@@ -9,6 +9,9 @@ HEAD_BYTES = 64
 NO_MODEL_FIX = "Check the path, or download or export the file again"
 """What to do about a file that holds no model."""
 
+TEXT = "a text file"
+"""What `kind_without_model` says of text, which a plugin's front-end may read."""
+
 _PICTURE = "a {} picture, which is an input and not the model"
 _KINDS: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer in place of the file itself"),
@@ -58,4 +61,4 @@ def kind_without_model(head: bytes) -> str:
         if head.startswith(beginning):
             return kind
     is_text = all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head)
-    return "a text file" if is_text else ""
+    return TEXT if is_text else ""
