@@ -323,7 +323,10 @@ def _with_fix(error: click.ClickException) -> str:
     if text.startswith("Got unexpected extra argument"):
         return f"{text}. {_fix_of_extra(error, text)}"
     if isinstance(error, click.MissingParameter) and error.ctx is not None:
-        return f"{text} Usage: {usage_line(error.ctx)}"
+        needed = ""
+        if isinstance(error.param, click.Option):
+            needed = f" {error.param.opts[0]} {error.param.make_metavar(error.ctx)}"
+        return f"{text} Usage: {usage_line(error.ctx)}{needed}"
     if isinstance(error, click.BadOptionUsage) and "requires" in text:
         params = () if error.ctx is None else error.ctx.command.params
         metavars = {name: param.metavar for param in params for name in param.opts}

@@ -15,7 +15,8 @@ from armpy_serving.kserve.command_line import CommandLineParser
 @pytest.fixture
 def parser() -> CommandLineParser:
     parser = CommandLineParser(prog="serve")
-    parser.add_argument("--model_dir")
+    parser.add_argument("--model_dir", help="a model file")
+    parser.add_argument("--model_name", help="The name of the model.")
     parser.add_argument("--http_port", type=int)
     parser.add_argument("--name")
     return parser
@@ -40,7 +41,7 @@ def test_hyphens_stand_for_underscores_of_options_and_of_nothing_else(
 ) -> None:
     words = ["--model-dir=a-b", "--http-port", "80", "--name", "a-c"]
     parsed = parser.parse_args(words)
-    assert vars(parsed) == {"model_dir": "a-b", "http_port": 80, "name": "a-c"}
+    assert (parsed.model_dir, parsed.http_port, parsed.name) == ("a-b", 80, "a-c")
     monkeypatch.setattr(sys, "argv", ["serve", "--model-dir", "m"])
     assert parser.parse_args().model_dir == "m"
 
@@ -51,6 +52,11 @@ def test_hyphens_stand_for_underscores_of_options_and_of_nothing_else(
         (
             ["--modle-dir", "m"],
             "unrecognized arguments: --modle-dir m. Did you mean '--model_dir'?",
+        ),
+        (
+            ["--model", "m"],
+            "ambiguous option: --model could match --model_dir, --model_name. "
+            "--model_dir is a model file; --model_name is the name of the model.",
         ),
         (["--xyz=1"], "unrecognized arguments: --xyz=1."),
         (["--http_port", "x"], "argument --http_port: invalid int value: 'x'."),

@@ -24,4 +24,6 @@ def command() -> None:
 
     Inputs are ones, in the model's shapes; open dimensions are 1. The exit code is 1 if a rule is
     broken, and 2 if no server answers or it does not serve the model.
+
+    For example: armpy check-server http://localhost:8080 --model digits
     """

@@ -29,8 +29,16 @@ class CommandLineParser(argparse.ArgumentParser):
         """End with one line, in place of one after a list of all options."""
         word = message.removeprefix(_UNKNOWN).partition(" ")[0].partition("=")[0]
         fix = did_you_mean(word, self._option_string_actions) if _UNKNOWN in message else ""
+        if message.startswith("ambiguous option"):
+            meant = message.partition(" match ")[2].split(", ")
+            fix = "; ".join(f"{name} is {self._help_of(name)}" for name in meant) + "."
         text = f"{message}. {fix}" if fix else f"{message}."
         self.exit(2, f"Error: {text} See {self.prog} --help\n")
+
+    def _help_of(self, name: str) -> str:
+        """The help of an option as the end of a sentence."""
+        text = self._option_string_actions[name].help or "another one"
+        return text[0].lower() + text[1:].rstrip(".")
 
     def _spelled(self, word: str) -> str:
         """An option with underscores for its hyphens; every other word as it is."""

@@ -10,7 +10,12 @@ from pathlib import Path
 
 from kserve import ModelRepository
 
-from armpy.errors import InvalidArgumentError, ModelNotFoundError, UnimplementedError
+from armpy.errors import (
+    InvalidArgumentError,
+    ModelNotFoundError,
+    UnimplementedError,
+    suggest_path,
+)
 from armpy_serving.health import HealthRules
 from armpy_serving.kserve.model import ArmpyModel
 from armpy_serving.metrics import ModelMetrics
@@ -79,16 +84,18 @@ class ArmpyModelRepository(ModelRepository):
         files = self._found()
         if not files and not Path(self.models_dir).exists():
             raise InvalidArgumentError(
-                "the folder does not exist",
-                where=f"folder '{self.models_dir}'",
-                fix="Pass a model file, or a folder of models, as --model_dir",
+                "no such file or folder",
+                where=f"--model_dir {self.models_dir}",
+                expected="a model file, or a folder of models",
+                fix=suggest_path(self.models_dir),
             )
         if not files:
             raise InvalidArgumentError(
                 "there is no model",
                 where=f"folder '{self.models_dir}'",
                 expected=f"one file, or several that end in {', '.join(SUFFIXES)}",
-                actual=_names(Path(self.models_dir).glob("*")),
+                actual=_names(sorted(Path(self.models_dir).glob("*"))),
+                fix="Pass the model file, or the folder that models are in, as --model_dir",
             )
         for name in files:
             self.update(self._loaded(name))

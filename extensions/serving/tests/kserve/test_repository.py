@@ -74,8 +74,21 @@ def test_an_empty_folder_has_an_empty_index_and_cannot_be_served(tmp_path: Path)
         repository.load_models()
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"folder '.*/missing': the folder does not exi"):
+def test_a_folder_of_other_files_is_answered_with_the_option_for_a_model(tmp_path: Path) -> None:
+    for name in ("two.png", "one.png"):
+        (tmp_path / name).write_bytes(b"")
+    message = r"got one\.png, two\.png\. Pass the model file, or .* as --model_dir\."
+    with pytest.raises(InvalidArgumentError, match=message):
+        ArmpyModelRepository(tmp_path).load_models()
+
+
+def test_a_path_that_leads_nowhere_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(b"")
+    message = rf"--model_dir .*digitz\.tflite: no such file or folder\. .* mean '{path}'\?"
+    with pytest.raises(InvalidArgumentError, match=message):
+        ArmpyModelRepository(tmp_path / "digitz.tflite").load_models()
+    with pytest.raises(InvalidArgumentError, match=r"Expected a model file, or a folder of models"):
         ArmpyModelRepository(tmp_path / "missing").load_models()
 
 

@@ -289,6 +289,12 @@ def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[st
     )
 
 
+def test_without_a_model_the_usage_has_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-server", "http://127.0.0.1:9"]) == 2
+    usage = "armpy check-server [OPTIONS] URL --model NAME."
+    assert f"Missing option '--model'. Usage: {usage}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("index", "text"),
     [
