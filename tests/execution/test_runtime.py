@@ -22,6 +22,7 @@ from armpy.errors import (
     MemoryLimitError,
 )
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.setup import backends as setup
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -529,3 +530,24 @@ def test_a_device_that_most_machines_lack_is_no_warning(caplog: pytest.LogCaptur
     assert [backend.get_id() for backend in runtime.backends] == ["CpuRef"]
     with pytest.raises(DeviceNotFoundError, match="no NPU"):
         Runtime(RuntimeOptions(["Npu"], registry=registry))
+
+
+def test_one_reason_of_several_backends_is_one_warning_of_a_process(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "_warnings", set())
+
+    def refused(name: str, text: str, fix: str = "") -> FakeBackend:
+        error = BackendUnavailableError(text, where=name, fix=fix)
+        return FakeBackend(name, faults={"create_backend_context": error})
+
+    for _ in range(2):
+        backends = refused("A", "no parts", "Run: pip install parts"), refused("B", "no device")
+        registry = registry_of(*backends, refused("C", "no parts", "Run: pip install parts"))
+        registry.register("CpuRef", ReferenceBackend)
+        Runtime(RuntimeOptions(registry=registry))
+    assert [record.getMessage() for record in caplog.records] == [
+        "backends 'A', 'C' are left out: no parts. Run: pip install parts",
+        "backend 'B' is left out: B / create_backend_context: no device; "
+        "armpy doctor says what to do",
+    ]

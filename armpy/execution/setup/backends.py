@@ -135,6 +135,7 @@ class BackendSetup:
         """Set up the backends that can be used."""
         named = backend_preferences(self._options.backends)
         usable: list[BackendProxy] = []
+        refused: dict[BackendId, ArmpyError] = {}
         try:
             chosen = self._chosen(named)
         except BackendUnavailableError as error:
@@ -148,12 +149,10 @@ class BackendSetup:
                 # A backend that the caller names is wanted; of all installed ones, others will do.
                 if named is not None:
                     raise refusal.cause from refusal.cause.__cause__
-                is_expected = isinstance(refusal.cause, DeviceNotFoundError)
-                level = logging.INFO if is_expected else logging.WARNING
-                text = "backend '%s' is left out: %s; armpy doctor says what to do"
-                _log.log(level, text, backend_id, str(refusal).rstrip("."))
                 vlog("manager", "backend '%s' is left out: %s", backend_id, refusal)
+                refused[backend_id] = refusal.cause
                 self.left_out[backend_id] = str(refusal)
+        _log_refused(refused)
         if not usable:
             raise BackendUnavailableError(
                 "no backend can be used", actual="; ".join(self.left_out.values())
@@ -320,6 +319,28 @@ class BackendSetup:
                         expected=", ".join(registry.backend_ids),
                         fix=error.fix,
                     ) from error
+
+
+_warnings: set[str] = set()
+"""What this process has been warned of; runtimes that follow have the same backends."""
+
+
+def _log_refused(refused: Mapping[BackendId, ArmpyError]) -> None:
+    """Log why backends are left out, in one line for those with the same reason."""
+    same: dict[str, list[BackendId]] = {}
+    for backend_id, error in refused.items():
+        same.setdefault(str(error).removeprefix(f"{error.where}: "), []).append(backend_id)
+    for reason, backend_ids in same.items():
+        error = refused[backend_ids[0]]
+        names = ", ".join(f"'{backend_id}'" for backend_id in backend_ids)
+        text = f"backends {names} are left out: {reason}"
+        if len(backend_ids) == 1:
+            text = f"backend {names} is left out: {error}"
+        if not error.fix:
+            text = f"{text.rstrip('.')}; armpy doctor says what to do"
+        is_expected = isinstance(error, DeviceNotFoundError) or text in _warnings
+        _log.log(logging.INFO if is_expected else logging.WARNING, "%s", text)
+        _warnings.add(text)
 
 
 def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:

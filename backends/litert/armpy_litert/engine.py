@@ -25,7 +25,7 @@ def interpreter_module(backend_id: str) -> ModuleType:
     BackendUnavailableError
         If no package has it, or another module is under its name; the text names them.
     """
-    failures = []
+    failures, replaced_by = [], ""
     for name in MODULES:
         try:
             module = importlib.import_module(name)
@@ -34,7 +34,13 @@ def interpreter_module(backend_id: str) -> ModuleType:
         else:
             if module.__name__ == name:
                 return module
-            failures.append(f"{name} is {module.__name__} in this process")
+            replaced_by = module.__name__.partition(".")[0]
+    if replaced_by:
+        raise BackendUnavailableError(
+            f"{replaced_by} stands in for the engine in this process",
+            where=backend_id,
+            fix=f"Call armpy.load in a program without {replaced_by} to use the engine",
+        )
     raise BackendUnavailableError(
         f"no interpreter can be imported ({'; '.join(failures)})",
         where=backend_id,

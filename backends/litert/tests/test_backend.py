@@ -142,13 +142,13 @@ def test_another_module_in_place_of_the_engine_is_named() -> None:
     pytest.importorskip("armpy_compat")
     program = (
         "import armpy_compat\n"
-        "armpy_compat.install_as_tflite_runtime()\n"
+        "armpy_compat.install()\n"
         "from armpy_litert.engine import interpreter_module\n"
         "interpreter_module('LiteRt')\n"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "tflite_runtime.interpreter is armpy_compat.litert.interpreter" in done.stderr
+    assert "LiteRt: armpy_compat stands in for the engine in this process" in done.stderr
 
 
 def test_a_compiled_model_is_checked_as_it_is_loaded(

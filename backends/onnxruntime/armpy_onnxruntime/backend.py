@@ -23,7 +23,6 @@ from armpy_onnxruntime import differences
 from armpy_onnxruntime.engine import (
     PROVIDERS,
     Provider,
-    missing_nvidia,
     require,
 )
 from armpy_onnxruntime.export import export_model
@@ -77,13 +76,16 @@ class OnnxRuntimeBackend(IEngineBackend):
             If one of them is not; a DeviceNotFoundError for all providers but the CPU.
         """
         provider = self._provider
-        runtime = require("onnxruntime", provider.backend_id)
-        require("onnx", provider.backend_id)
-        missing = ""
-        if provider.name not in runtime.get_available_providers():
-            missing = f"the installed ONNX Runtime was built without {provider.name}"
-        elif provider.is_nvidia:  # ONNX Runtime has these providers without their libraries, too
-            missing = missing_nvidia() or self._refusal_of_relu()
+        # First, so that packages are asked for only where they would help.
+        missing = provider.missing_device()
+        if not missing:
+            runtime = require("onnxruntime", provider.backend_id)
+            if provider.name not in runtime.get_available_providers():
+                missing = f"the installed ONNX Runtime was built without {provider.name}"
+        if not missing:
+            require("onnx", provider.backend_id)
+            if provider.is_nvidia:  # ONNX Runtime has these without their libraries, too
+                missing = self._refusal_of_relu()
         if missing:
             raise DeviceNotFoundError(missing, where=provider.backend_id, fix=provider.remedy)
         return None

@@ -31,6 +31,13 @@ class Provider:
     device_type: DeviceType
     remedy: str = ""  # where it or its hardware is missing, as a sentence
     is_nvidia: bool = False
+    library: str = ""  # the system's, for the hardware
+
+    def missing_device(self) -> str:
+        """Say what this machine lacks, without a look at ONNX Runtime; empty if nothing."""
+        if self.library and _library(self.library) is None:
+            return f"this system has no {self.library}"
+        return missing_nvidia() if self.is_nvidia else ""
 
 
 _CUDA = "Install onnxruntime-gpu[cuda,cudnn] in place of onnxruntime, and NVIDIA's driver"
@@ -51,12 +58,14 @@ PROVIDERS = (
         "CoreMLExecutionProvider",
         DeviceType.ACCELERATOR,
         "Use a Mac: onnxruntime has it there",
+        library="/System/Library/Frameworks/CoreML.framework/CoreML",
     ),
     Provider(
         "OrtDirectMl",
         "DmlExecutionProvider",
         DeviceType.GPU,
         "On Windows, install onnxruntime-directml in place of onnxruntime",
+        library="d3d12.dll",
     ),
 )
 
@@ -83,10 +92,11 @@ def require(
             fix=f"Run: pip install {package}",
         ) from error
     if imported.__name__ != module:
+        owner = imported.__name__.partition(".")[0]
         raise error_type(
-            f"the Python module '{module}' is {imported.__name__} in this process",
+            f"{owner} stands in for the engine in this process",
             where=where,
-            fix="Use the backend in a process that imports the engine under its own name",
+            fix=f"Call armpy.load in a program without {owner} to use the engine",
         )
     return imported
 

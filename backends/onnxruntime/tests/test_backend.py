@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, check, load
-from armpy.errors import BackendUnavailableError
+from armpy.errors import BackendUnavailableError, DeviceNotFoundError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView, Value
 from armpy.ops import (
@@ -128,9 +128,14 @@ def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("name", "text"), [("OrtCuda", "built without CUDA"), ("OrtCoreMl", "built without CoreML")]
 )
-def test_a_provider_that_is_not_there_is_named(name: str, text: str) -> None:
+def test_a_provider_that_is_not_there_is_named(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import armpy_onnxruntime
+    from armpy_onnxruntime import engine
 
+    monkeypatch.setattr(engine, "missing_nvidia", lambda: "")
+    monkeypatch.setattr(engine, "_library", lambda _: object())
     backend = getattr(armpy_onnxruntime, name)()
     options = {option.name: option.default for option in backend.options}
     with pytest.raises(BackendUnavailableError, match=text) as caught:
@@ -138,11 +143,28 @@ def test_a_provider_that_is_not_there_is_named(name: str, text: str) -> None:
     assert caught.value.where == name
 
 
+@pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
+@pytest.mark.parametrize("name", ["OrtCuda", "OrtTensorRt", "OrtCoreMl", "OrtDirectMl"])
+def test_without_the_device_no_package_is_asked_for(
+    package: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import armpy_onnxruntime
+    from armpy_onnxruntime import engine
+
+    monkeypatch.setattr(engine, "missing_nvidia", lambda: "NVIDIA's driver finds no GPU")
+    monkeypatch.setattr(engine, "_library", lambda _: None)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        DeviceNotFoundError, match=r"finds no GPU|this system has no .*(CoreML|d3d)"
+    ):
+        getattr(armpy_onnxruntime, name)().create_backend_context({"num_threads": 0})
+
+
 def test_cuda_of_python_packages_is_loaded_before_the_provider_is_used(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     import onnxruntime
-    from armpy_onnxruntime import OrtCuda, backend, engine
+    from armpy_onnxruntime import OrtCuda, engine
 
     calls: list[str] = []
 
@@ -156,7 +178,7 @@ def test_cuda_of_python_packages_is_loaded_before_the_provider_is_used(
         print("Failed to load libcudnn.so.9")
 
     engine.preload_nvidia.cache_clear()
-    monkeypatch.setattr(backend, "missing_nvidia", lambda: "")
+    monkeypatch.setattr(engine, "missing_nvidia", lambda: "")
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
     monkeypatch.setattr(onnxruntime, "preload_dlls", preload, raising=False)
     monkeypatch.setattr(onnxruntime, "InferenceSession", NoSession)
@@ -203,7 +225,7 @@ def test_another_module_in_place_of_the_engine_is_named() -> None:
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "OrtCpu: the Python module 'onnxruntime' is armpy_compat.onnxruntime" in done.stderr
+    assert "OrtCpu: armpy_compat stands in for the engine in this process" in done.stderr
 
 
 def test_a_compiled_model_is_checked_as_it_is_loaded(
