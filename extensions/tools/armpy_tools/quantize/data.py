@@ -66,19 +66,24 @@ def read_samples(
     InvalidArgumentError
         If a file cannot be read, or arrays do not fit the inputs or hold non-numbers.
     """
+    samples: Iterable[tuple[str, object]]  # each with its file, if there are several
     if isinstance(data, str | os.PathLike):
         samples = _in_files(graph, Path(data), is_quiet=is_quiet)
     elif isinstance(data, Mapping):
-        samples = _rows(graph, data, "data")
+        samples = (("", sample) for sample in _rows(graph, data, "data"))
     else:
-        samples = data if isinstance(data, Iterable) else [data]
+        samples = (("", sample) for sample in (data if isinstance(data, Iterable) else [data]))
     arrays: list[list[Array]] = []
-    for sample in samples:
+    for file, sample in samples:
         if limit is not None and len(arrays) == limit:
             break
-        _check_mapping(graph, sample, data)
-        arrays.append(in_order(graph, sample))
-        _check_numbers(graph, arrays[-1], len(arrays))
+        named = _checked_mapping(graph, sample, data)
+        try:
+            arrays.append(in_order(graph, named))
+            _check_numbers(graph, arrays[-1], len(arrays))
+        except InvalidArgumentError as error:
+            error.where = f"{file}, {error.where}" if file else error.where
+            raise
     if not arrays:
         raise InvalidArgumentError(
             "there are no data", where="data", fix="Give one sample at least"
@@ -86,8 +91,8 @@ def read_samples(
     return arrays
 
 
-def _check_mapping(graph: Graph, sample: object, data: object) -> None:
-    """Check that a sample says which input each array is for."""
+def _checked_mapping(graph: Graph, sample: object, data: object) -> Sample:
+    """A sample, if it says which input each array is for."""
     if not isinstance(sample, Mapping):
         arrays = ", ".join(f"'{value.name}': array" for value in graph.inputs)
         kind = type(data).__name__
@@ -99,6 +104,7 @@ def _check_mapping(graph: Graph, sample: object, data: object) -> None:
             actual=f"{kind}{content}",
             fix=f"Pass {{{arrays}}}",
         )
+    return sample
 
 
 def fault_of(samples: Sequence[Sequence[Array]]) -> str:
@@ -129,8 +135,8 @@ def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
             )
 
 
-def _in_files(graph: Graph, path: Path, *, is_quiet: bool) -> Iterable[Sample]:
-    """The samples in a folder or an archive."""
+def _in_files(graph: Graph, path: Path, *, is_quiet: bool) -> Iterable[tuple[str, Sample]]:
+    """The samples in a folder, each with its file, or in an archive."""
     if path.is_dir():
         files = sorted(path.glob("*.npy"))
         if len(graph.inputs) != 1:
@@ -147,12 +153,12 @@ def _in_files(graph: Graph, path: Path, *, is_quiet: bool) -> Iterable[Sample]:
             )
         name = graph.inputs[0].name
         for file in files:
-            yield from _rows(graph, {name: _only_array(file)}, str(file))
+            for sample in _rows(graph, {name: _only_array(file)}, str(file)):
+                yield str(file), sample
         return
     arrays = _content(path)
     if not isinstance(arrays, dict):
-        yield from _rows(graph, {graph.inputs[0].name: arrays}, str(path))
-        return
+        arrays = {graph.inputs[0].name: arrays}
     names = [value.name for value in graph.inputs]
     if len(arrays) == len(names) == 1 and names[0] not in arrays:
         ((name, array),) = arrays.items()
@@ -160,7 +166,8 @@ def _in_files(graph: Graph, path: Path, *, is_quiet: bool) -> Iterable[Sample]:
             text = "%s: its only array '%s' is taken for the model's only input '%s'."
             _log.warning(text, path, name, names[0])
         arrays = {names[0]: array}
-    yield from _rows(graph, arrays, str(path))
+    for sample in _rows(graph, arrays, str(path)):
+        yield "", sample
 
 
 def _content(file: Path) -> Array | dict[str, Array]:

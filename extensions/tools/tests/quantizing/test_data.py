@@ -120,6 +120,24 @@ def test_an_archive_among_a_folders_arrays_is_refused(graph: Graph, tmp_path: Pa
         read_samples(graph, tmp_path)
 
 
+@pytest.mark.parametrize("spoilt", [[2], [1, 2], [0, 1, 2]])
+def test_the_first_file_of_a_folder_that_does_not_fit_is_named(
+    graph: Graph, tmp_path: Path, spoilt: list[int]
+) -> None:
+    for index, sample in enumerate(SAMPLES):
+        np.save(tmp_path / f"{index}.npy", sample[np.newaxis, : 3 if index in spoilt else 4])
+    message = rf"{spoilt[0]}\.npy, input 'x': the shape does not match\. .* got \(1, 3\)"
+    with pytest.raises(InvalidArgumentError, match=message):
+        read_samples(graph, tmp_path)
+
+
+def test_the_file_of_a_folder_that_holds_no_number_is_named(graph: Graph, tmp_path: Path) -> None:
+    for index, sample in enumerate([SAMPLES, SAMPLES * np.nan]):
+        np.save(tmp_path / f"{index}.npy", sample)
+    with pytest.raises(InvalidArgumentError, match=r"1\.npy, input 'x': sample 4 of the data"):
+        read_samples(graph, tmp_path)
+
+
 def test_what_is_no_number_is_refused_with_the_sample_that_holds_it(graph: Graph) -> None:
     samples = SAMPLES.copy()
     samples[1, 2] = np.nan
