@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from armpy.errors import ArmpyError, argument
 from armpy.plugins import install_line
+from armpy_compat.program import compiled_program
 from armpy_compat.trial.engine_calls import ENGINES
 from armpy_compat.trial.program_runs import ProgramRun, ProgramStarter
 from armpy_compat.trial.trial_result import SIDES, TrialResult, result_of
@@ -62,8 +64,12 @@ def try_program(
     Raises
     ------
     TrialError
-        If the program's engine is missing, or the program calls no model.
+        If the file is not a Python program, the program's engine is missing, or the program calls
+        no model.
+    OSError
+        If the program cannot be read.
     """
+    _check_program(program)
     runs: dict[str, list[ProgramRun]] = {side: [] for side in SIDES}
     with tempfile.TemporaryDirectory(prefix="armpy-try-") as folder:
         starter = ProgramStarter(program, arguments, Path(folder), stdin, timeout_s)
@@ -80,6 +86,26 @@ def try_program(
                 if side == "own" and number == 0:
                     _check_own_run(program, runs[side][0], has_input=stdin is not None)
         return result_of(program, runs["own"], runs["armpy"], within, has_input=stdin is not None)
+
+
+def _check_program(program: str) -> None:
+    """Refuse a file that is not a Python program.
+
+    Raises
+    ------
+    TrialError
+        If it is not.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            compiled_program(program)
+    except (SyntaxError, ValueError) as error:
+        raise TrialError(
+            f"it is not a Python program ({error})",
+            where=program,
+            expected=f"a Python file that runs a model of {', '.join(ENGINES)}",
+            fix="Pass the program that loads the model; a model alone is for armpy run",
+        ) from error
 
 
 def _check_installed(program: str, run: ProgramRun) -> None:

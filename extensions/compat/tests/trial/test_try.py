@@ -347,5 +347,22 @@ def test_a_program_that_never_ends_is_stopped_at_the_limit() -> None:
     assert "on its own engine the program was stopped at the time limit" in output
 
 
+@pytest.mark.parametrize("content", [b"\x08\x08\x12\0\0", b"print 'text'\n"])
+def test_a_file_that_is_not_a_python_program_is_refused(content: bytes) -> None:
+    Path("digits.onnx").write_bytes(content)
+    code, output = tried("digits.onnx")
+    assert code == 1
+    assert output.startswith("armpy: error: digits.onnx: it is not a Python program (")
+    assert "Expected a Python file that runs a model of onnxruntime, ai_edge_litert," in output
+    assert output.endswith("a model alone is for armpy run.\n")
+
+
+@pytest.mark.parametrize("word", ["python", "python3.11", "/usr/bin/python3", "python.exe"])
+def test_python_before_the_program_is_to_be_left_out(word: str) -> None:
+    code, output = tried(word, program())
+    assert code == 2
+    assert f"'{word}' is Python, not a program. Leave it out: armpy try PROGRAM" in output
+
+
 def test_the_command_is_known_where_this_extension_is_missing() -> None:
     assert COMMANDS["try"] == "armpy-compat"
