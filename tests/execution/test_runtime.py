@@ -287,8 +287,12 @@ def test_a_context_that_raises_is_named(event: str, log: list[tuple[str, str, in
     ],
 )
 def test_a_backend_without_its_device_is_left_out_unless_it_was_named(
-    fault: object, text: str, caplog: pytest.LogCaptureFixture
+    fault: object,
+    text: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(setup, "_warnings", set())
     broken = FakeBackend("Broken", faults={"create_backend_context": fault})
     runtime = Runtime(RuntimeOptions(registry=registry_of(broken, ReferenceBackend())))
     spec = runtime.get_device_spec()
