@@ -15,7 +15,7 @@ from armpy.core.arguments import check_instance
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, listed
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.reshaping import Reshape
-from armpy.tensor import MAX_RANK, Shape, chosen_shape, shapes_agree
+from armpy.tensor import MAX_RANK, Shape, chosen_shape, format_shape, shapes_agree
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
@@ -101,16 +101,30 @@ def with_input_shapes(
         return specialize(changed)
     except ArmpyError as error:
         said = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
-        infos = {value.name: value.info for value in graph.inputs}
-        is_open = all(shapes_agree(infos[name].shape, shape) for name, shape in chosen.items())
+        before = {value.name: value.info.shape for value in graph.inputs}
         raise InvalidArgumentError(
             f"the model cannot be given these shapes ({said}): {error}",
             where="reshape",
-            fix="Choose other shapes"
-            if is_open
-            else "That layer was made for the file's own shapes: convert the model again, with the "
-            "dimension open",
+            fix=_shapes_fix(before, chosen),
         ) from error
+
+
+def _shapes_fix(before: Mapping[str, Shape | None], chosen: Mapping[str, Shape]) -> str:
+    """Return the fix for shapes that a model cannot be given, by those that its inputs had."""
+    for name, shape in chosen.items():
+        old = before[name]
+        if old is not None and len(old) == len(shape) == 4:
+            n, a, b, c = shape
+            if a == old[3] != c:
+                return f"The channels go last: {format_shape((n, b, c, a))} for '{name}'"
+            if c == old[1] != a:
+                return f"The channels go first: {format_shape((n, c, a, b))} for '{name}'"
+    if all(shapes_agree(before[name], shape) for name, shape in chosen.items()):
+        return "Choose other shapes"
+    return (
+        "That layer was made for the file's own shapes: convert the model again, with the "
+        "dimension open"
+    )
 
 
 def _changed_batch(graph: Graph, shapes: Mapping[str, Shape]) -> int | None:
