@@ -129,9 +129,33 @@ def test_a_quantised_file_beside_a_float_one_is_named(
         Path(paths[-1]).write_bytes(model.to_bytes())
     assert armpy_command(["diff", *paths]) == 1
     output = " ".join(capsys.readouterr().out.split())
-    assert f"'{paths[1]}' has quantised tensors and the other file none" in output
-    assert "armpy quantize reports the error of each layer" in output
+    assert f"'{paths[1]}' is quantised, and the other file is not, or less" in output
+    assert f": armpy report {paths[1]} --float-model {paths[0]}" in output
     assert first_file_difference(*reversed(paths)).quantized == paths[1]
+
+
+def test_a_quantised_file_beside_one_of_quantised_weights_is_named(tmp_path: Path) -> None:
+    paths = []
+    for name in ("weights", "int8"):
+        model = TfliteModel()
+        graph = model.subgraph()
+        x, y = graph.tensor("x", (1, 2)), graph.tensor("y", (1, 3))
+        values = np.array([[9, -7], [5, 3], [1, 127]], np.int8)
+        weights = graph.tensor("w", (3, 2), "INT8", scale=0.1, data=values)
+        if name == "int8":
+            inner = [graph.tensor(n, (1, k), "INT8", scale=0.1) for n, k in (("q", 2), ("r", 3))]
+            graph.operator("QUANTIZE", [x], [inner[0]], {})
+            graph.operator("FULLY_CONNECTED", [inner[0], weights], [inner[1]], {})
+            graph.operator("DEQUANTIZE", [inner[1]], [y], {})
+        else:
+            graph.operator("FULLY_CONNECTED", [x, weights], [y], {})
+        graph.inputs(x)
+        graph.outputs(y)
+        paths.append(str(tmp_path / f"{name}.tflite"))
+        Path(paths[-1]).write_bytes(model.to_bytes())
+    assert first_file_difference(*paths).quantized == paths[1]
+    assert first_file_difference(*reversed(paths)).quantized == paths[1]
+    assert first_file_difference(paths[1], paths[1]).quantized is None
 
 
 SUBTRACTION = """<ir_version: 9, opset_import: ["" : 18]>

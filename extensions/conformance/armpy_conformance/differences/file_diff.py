@@ -51,7 +51,7 @@ class FileDifference:
     relative to its largest element; None if the outputs agree, or no tensor there has as many
     elements.
     """
-    quantized: str | None  # the file that has quantised tensors, if the other has none
+    quantized: str | None  # the file that is quantised, if the other is not, or only its weights
 
 
 def first_file_difference(
@@ -118,10 +118,8 @@ def first_file_difference(
     }
     for output in graph.outputs:
         matches[output.id] = ours.found_in(theirs, output.id, tolerance, other.outputs)
-    quantized = [
-        name for name, side in zip(names, (graph, other), strict=True) if _is_quantized(side)
-    ]
-    only = quantized[0] if len(quantized) == 1 else None
+    less, more = sorted(zip(map(_quantized_share, (graph, other)), names, strict=True))
+    only = more[1] if less[0] != more[0] else None
     if all(matches[output.id] is not None for output in graph.outputs):
         return FileDifference(*names, True, None, None, tolerance, None, only)
     first = _first_wrong(graph, matches)
@@ -170,10 +168,16 @@ def _last_same(
     return last
 
 
-def _is_quantized(graph: Graph) -> bool:
-    """Return whether a layer reads or writes a quantised tensor."""
-    values = itertools.chain.from_iterable((*la.inputs, *la.outputs) for la in graph.layers)
-    return any(value is not None and value.info.data_type.is_quantized for value in values)
+def _quantized_share(graph: Graph) -> int:
+    """Return what of a graph is quantised: 0 nothing, 1 what layers read alone, 2 results, too."""
+    read, written = (
+        any(value is not None and value.info.data_type.is_quantized for value in values)
+        for values in (
+            itertools.chain.from_iterable(layer.inputs for layer in graph.layers),
+            itertools.chain.from_iterable(layer.outputs for layer in graph.layers),
+        )
+    )
+    return 2 if written else int(read)
 
 
 def _specialized(sides: Sides, graph: Graph, arrays: Sequence[Array], name: str) -> Graph:

@@ -49,4 +49,6 @@ def command() -> None:
     With OTHER, another file of the same network in any format, both run on CpuRef, and the layer
     is named at which the files no longer compute the same numbers. Inputs of the same names
     are the same; with other names they are the same by order. --input names those of MODEL.
+    A quantised model differs from its float model by rounding, which 'armpy report QUANTISED
+    --float-model FLOAT' shows.
     """

@@ -14,6 +14,7 @@ from armpy.cli.inputs.request import InputRequest
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.cli.values import Shapes
+from armpy.core.units import shell_word
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy.types import REFERENCE_BACKEND_ID
@@ -94,9 +95,12 @@ def _compare_files(
             )
         printer.line(f"difference: layer '{difference.first}', {_size(difference)}")
         if difference.quantized is not None:
+            quantized = difference.quantized
+            plain = shell_word(other if quantized == model else model)
             printer.line(
-                f"'{difference.quantized}' has quantised tensors and the other file none, so that "
-                "layers differ by rounding: armpy quantize reports the error of each layer"
+                f"'{quantized}' is quantised, and the other file is not, or less, so that layers "
+                "differ by rounding. To compare its outputs with the float model's: "
+                f"armpy report {shell_word(quantized)} --float-model {plain}"
             )
     return 0 if difference.is_same else 1
 
