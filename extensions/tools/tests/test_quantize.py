@@ -232,6 +232,49 @@ def test_flat_answers_are_no_class_and_no_fault_of_the_range_and_more_bits_keep_
         assert not re.search(r"^scores +0\.0 ", captured.out, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("ending", "bits", "options", "reason"),
+    [
+        ("tflite", 32, [], "whose weights are few (1.25 KiB as floats): each output channel gets"),
+        ("tflite", 32, ["--per-tensor"], None),
+        ("tflite", 8, [], "whose weights have 8 or 16 bits already (1.25 KiB as floats): each"),
+        ("armpy", 32, [], ": a compiled model also holds a plan and code. -o NAME.tflite"),
+    ],
+)
+def test_a_result_that_is_not_smaller_is_explained(
+    ending: str,
+    bits: int,
+    options: list[str],
+    reason: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    values = np.random.default_rng(3).integers(-127, 128, (64, 4))
+    scale = None if bits == 32 else 0.01
+    model = TfliteModel()
+    graph = model.subgraph("main")
+    x, y = graph.tensor("x", (1, 4)), graph.tensor("y", (1, 64))
+    kind = "FLOAT32" if bits == 32 else "INT8"
+    weights = graph.tensor("w", (64, 4), kind, scale=scale, data=values)
+    bias = graph.tensor("b", (64,), data=np.ones(64))
+    graph.operator("FULLY_CONNECTED", [x, weights, bias], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    path, data = tmp_path / "model.tflite", tmp_path / "data.npy"
+    path.write_bytes(model.to_bytes())
+    np.save(data, np.random.default_rng(4).normal(size=(20, 4)).astype(np.float32))
+    output = tmp_path / f"made.{ending}"
+    arguments = [str(path), "--data", str(data), "-o", str(output), "--backends", "CpuRef"]
+    assert armpy_command(["quantize", *arguments, *options]) == 0
+    error = capsys.readouterr().err
+    assert (output.stat().st_size >= path.stat().st_size) is (reason is not None)
+    if reason is None:
+        assert "not smaller" not in error
+    else:
+        assert "hint: the result is not smaller than the model" in error
+        assert reason in error
+
+
 def test_an_assumed_range_is_a_hint_where_answers_differ(
     float_model: str, pictures: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

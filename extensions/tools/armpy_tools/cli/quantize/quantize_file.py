@@ -22,7 +22,7 @@ from armpy.cli.registry import find_origin, registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
-from armpy.core.units import counted, shell_word
+from armpy.core.units import bytes_text, counted, shell_word
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
@@ -215,15 +215,34 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
         size = quantized.save(request.output, runtime=runtime, like=load_request.model)
     if not _may_need_other_range(quantized.report.outputs):
         hints.clear()
+    model_size = os.path.getsize(load_request.model)
+    hints += metadata.hints
+    if size >= model_size:
+        hints.append(_why_not_smaller(request, quantized.report, model_size))
     return QuantizeResult(
         load_request.model,
         request.output,
-        os.path.getsize(load_request.model),
+        model_size,
         size,
         quantized.report,
-        tuple(dict.fromkeys((*hints, *metadata.hints))),
+        tuple(dict.fromkeys(hints)),
         tuple(metadata.used),
     )
+
+
+def _why_not_smaller(request: QuantizeRequest, report: QuantizeReport, model_bytes: int) -> str:
+    """Explain a result that is not smaller than the float model's file."""
+    text = "the result is not smaller than the model"
+    if not request.output.endswith(".tflite"):
+        return (
+            f"{text}: a compiled model also holds a plan and code. -o NAME.tflite writes neither."
+        )
+    weights = f"{bytes_text(report.float_bytes)} as floats"
+    is_narrow = report.float_bytes > model_bytes
+    text += f", whose weights {'have 8 or 16 bits already' if is_narrow else 'are few'} ({weights})"
+    if request.scheme == "float16" or request.per_tensor:
+        return f"{text}."
+    return f"{text}: each output channel gets a scale. --per-tensor writes one per tensor."
 
 
 def _shapes(
