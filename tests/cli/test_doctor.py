@@ -368,6 +368,8 @@ def candidate(**fields: Any) -> Candidate:
         ("sklearn.svm", "Run: pip install scikit-learn"),
         ("acme", "Install the package that brings the module acme:"),
         ("acme.deep.module", "Install the package that brings the module acme:"),
+        ("armpyy.backend", "Did you mean armpy? If not, install the package that brings the mod"),
+        ("nunpy", "Did you mean numpy? If not, install the package that brings the module nunpy:"),
         ("numpy.nothing", "Run: pip install --upgrade numpy (it is installed, but has no"),
     ],
 )

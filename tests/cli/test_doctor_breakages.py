@@ -197,6 +197,8 @@ def test_the_page_of_variables_has_a_row_for_each_in_order() -> None:
         ("ARMPY_CACHEDIR", "/x", "has no effect. Rename it to ARMPY_CACHE_DIR, or unset it"),
         ("ARMPY_BACKEND", "CpuRef", "has no effect. Rename it to ARMPY_BACKENDS, or unset it"),
         ("ARMPY_BACKENDS", "Foo", "names the backend 'Foo', which was not found among Acme. "),
+        ("ARMPY_BACKENDS", "Acme Foo", "among Acme. Separate ids by commas: 'Acme,Foo'. Correct"),
+        ("ARMPY_BACKENDS", "Amce", "among Acme. Did you mean 'Acme'? Correct"),
         ("ARMPY_COMPILED_CACHE", "of", "the switch cannot have this value. Expected on or off"),
         ("ARMPY_COMPILED_CACHE_MB", "1 GB", "the limit is not a number of MiB"),
         ("ARMPY_MODEL_CACHE", "yes", "ARMPY_MODEL_CACHE is 'yes', not on or off"),

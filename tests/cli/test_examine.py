@@ -112,8 +112,14 @@ def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> 
     examination = examine_backend(Lying())
     problems: Any = examination["problems"]
     (problem,) = problems
-    assert problem.startswith("addition failed: get_layer_support accepts the layer, but ")
-    assert "the driver is from last year" in problem
+    assert problem.startswith(
+        "addition failed: Lying / create_workload_factory: the driver is from last year. "
+        "get_layer_support accepts the layer, but "
+    )
+    assert outcomes(examination) == {
+        ("failed", problem.removeprefix("addition ")),
+        ("failed", "failed as addition"),
+    }
 
 
 def test_a_property_against_the_contract_is_raised() -> None:
@@ -147,8 +153,8 @@ def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
     problems: Any = examination["problems"]
     (problem,) = problems
     assert problem.startswith(
-        "addition failed: get_layer_support accepts the layer, but the backend took it in no "
-        "network: neither alone nor followed by RELU. Its reason: "
+        "addition failed: single layers are not worth it. get_layer_support accepts the layer, but "
+        "the backend took it in no network: neither alone nor followed by RELU"
     )
 
 

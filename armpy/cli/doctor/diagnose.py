@@ -35,7 +35,7 @@ from armpy.core.file_ownership import cache_folder, file_in_place_of, make_own_f
 from armpy.core.machine import describe_machine
 from armpy.core.processes.worker import find_in_force
 from armpy.core.units import bytes_text, counted, shell_word
-from armpy.errors import ends_in_command
+from armpy.errors import ends_in_command, nearest_name
 from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import (
@@ -87,6 +87,9 @@ _LEAST_ROOM = 1 << 20
 
 _PLUGIN_EXAMINATION = "armpy.cli.doctor.diagnose_plugin:examine_plugin"
 """Entry point that another process calls; its module needs click."""
+
+_MISSPELT = 0.8
+"""Likeness of names of modules from which one is taken for the other misspelt."""
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
@@ -540,7 +543,9 @@ def _install(candidate: Candidate) -> str:
         name = top
     if name:
         return f"Run: pip install {name}"
-    return f"Install the package that brings the module {top}: its documentation names it"
+    fix = f"Install the package that brings the module {top}: its documentation names it"
+    near = nearest_name(top, ["armpy", *packages_distributions()], _MISSPELT)
+    return fix if near is None else f"Did you mean {near}? If not, {fix[0].lower()}{fix[1:]}"
 
 
 def _built_for_another(module: str) -> str:

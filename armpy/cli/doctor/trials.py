@@ -89,12 +89,16 @@ def run_trials(backend: IBackendInternal) -> list[dict[str, str]]:
     nothing_kept = CompilationCaching(enabled=False)
     options = RuntimeOptions(registry=registry, backends=ids, caching=nothing_kept)
     guarded, takes_patterns = BackendProxy(backend), hasattr(backend, _PATTERNS)
+    trials = []
+    first: dict[str, str] = {}  # the first layer that failed in this way, by the text
     with closing(Runtime(options)) as runtime:
-        return [
-            {"operation": layer.name, "outcome": outcome, "text": text}
-            for layer in _layers()
-            for outcome, text in [_try(runtime, guarded, layer, takes_patterns=takes_patterns)]
-        ]
+        for layer in _layers():
+            outcome, text = _try(runtime, guarded, layer, takes_patterns=takes_patterns)
+            name = first.setdefault(text, layer.name)
+            if outcome == FAILED and name != layer.name:
+                text = f"{FAILED} as {name}"
+            trials.append({"operation": layer.name, "outcome": outcome, "text": text})
+    return trials
 
 
 def _layers() -> Iterator[_Layer]:
@@ -139,8 +143,8 @@ def _try(
     if takes_patterns:
         return GIVEN_BACK, f"{GIVEN_BACK}: {reason}"
     return FAILED, (
-        f"{FAILED}: get_layer_support accepts the layer, but the backend took it in no network: "
-        f"neither alone nor followed by {_FOLLOWING}. Its reason: {reason}"
+        f"{FAILED}: {reason.rstrip('.')}. get_layer_support accepts the layer, but the backend "
+        f"took it in no network: neither alone nor followed by {_FOLLOWING}"
     )
 
 

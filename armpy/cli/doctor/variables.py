@@ -12,6 +12,7 @@ from armpy.core import system_trace, vlog
 from armpy.errors import InvalidArgumentError
 from armpy.execution.setup.options import BACKENDS_VARIABLE
 from armpy.model.archive import model_cache
+from armpy.plugins import suggest_backend
 from armpy.store.archive.kernel_packs import found_packs
 from armpy.store.settings import CompilationCaching
 
@@ -40,7 +41,8 @@ def variable_problems(backend_ids: Collection[str]) -> Iterator[str]:
     yield from misspelt_variables()
     yield from wrong_switches([model_cache.VARIABLE])
     for name, text in _wrong_values(backend_ids):
-        yield f"{text}. Correct the environment variable {name}, or unset it"
+        end = "" if text.endswith("?") else "."
+        yield f"{text}{end} Correct the environment variable {name}, or unset it"
 
 
 def _wrong_values(backend_ids: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -58,8 +60,8 @@ def _wrong_values(backend_ids: Collection[str]) -> Iterator[tuple[str, str]]:
             listed = ", ".join(sorted(backend_ids))
             yield (
                 BACKENDS_VARIABLE,
-                f"{BACKENDS_VARIABLE} names the backend '{backend.strip()}', "
-                f"which was not found among {listed}",
+                f"{BACKENDS_VARIABLE} names the backend '{backend.strip()}', which was not found "
+                f"among {listed}. {suggest_backend(backend.strip(), backend_ids)}",
             )
     for file in found_packs():
         if file.reason:
