@@ -395,3 +395,31 @@ def test_a_file_that_is_too_large_is_rejected(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="nothing: cannot be read: No such file"):
         read_labels(str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_doubted"),
+    [
+        ((1, 49, 10, 1), True),  # a second of sound: MLPerf Tiny's keyword spotting
+        ((1, 98, 13), True),
+        ((1, 1, 10, 49), True),
+        ((1, 49, 40, 1), False),  # could be either
+        ((1, 8, 8, 1), False),
+        ((1, 16, 16, 1), False),
+        ((1, 24, 32, 1), False),  # a camera of heat
+        ((1, 31, 200, 1), False),  # a line of text
+        ((1, 200, 50, 1), False),  # the same, upright
+        ((1, 48, 320, 3), False),
+        ((1, None, None, 1), False),
+    ],
+)
+def test_a_shape_that_is_hardly_that_of_a_picture_is_a_hint(
+    shape: tuple[int | None, ...], is_doubted: bool
+) -> None:
+    info = TensorInfo(shape, DataType.FLOAT32)
+    picture = Image.new("L", (10, 40))
+    _, hint = image_input(picture, "x", info)
+    assert ("is hardly that of pictures" in hint) is is_doubted
+    assert "pixels are given as numbers from 0 to 1" in hint
+    _, hint = image_input(picture, "x", info, normalization=Normalization.from_range(0, 1))
+    assert hint == ""
