@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from collections.abc import Iterator
 from types import ModuleType, TracebackType
 
 from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.checks import version_text, why_incompatible
 
+_CONTRACT = re.compile(r"armpy(\.(backend|errors|graph|ops|plugins\.hooks|tensor|types)\b.*)?")
+"""Modules that backends and plugins import; a later version of the contract adds names to these."""
+
 _VERSION_FUNCTIONS = ("get_version", "get_api_version")
 
 
 def why_too_new(error: BaseException) -> str:
-    """Explain an exception about a name that armpy has not; empty for all others.
+    """Explain an exception about a name that the contract has not; empty for all others.
 
     The version that the code declares is read in the sources that the traceback goes through, as
     far as a function returns it as a literal.
@@ -39,19 +43,19 @@ def why_too_new(error: BaseException) -> str:
 
 
 def _is_about_armpy(error: BaseException) -> bool:
-    """Whether a module or name of armpy was not found."""
+    """Whether a module or name of the contract was not found."""
     if isinstance(error, ImportError):
-        return _is_armpy(error.name)
+        return _is_of_contract(error.name)
     if not isinstance(error, AttributeError):
         return False
     owner: object = error.obj
     if isinstance(owner, ModuleType):
-        return _is_armpy(owner.__name__)
-    return isinstance(owner, type) and _is_armpy(owner.__module__)
+        return _is_of_contract(owner.__name__)
+    return isinstance(owner, type) and _is_of_contract(owner.__module__)
 
 
-def _is_armpy(module: object) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] == "armpy"
+def _is_of_contract(module: object) -> bool:
+    return isinstance(module, str) and _CONTRACT.fullmatch(module) is not None
 
 
 def _declared_versions(traceback: TracebackType | None) -> Iterator[str]:
@@ -59,7 +63,7 @@ def _declared_versions(traceback: TracebackType | None) -> Iterator[str]:
     while traceback is not None:
         frame = traceback.tb_frame
         traceback = traceback.tb_next
-        if _is_armpy(frame.f_globals.get("__name__")):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == "armpy":
             continue
         source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
         try:

@@ -507,6 +507,8 @@ def _fix(candidate: Candidate, *, is_sick: bool, cause: str) -> str:
         return _install_library(candidate.missing_library)
     if candidate.missing_module:
         return _install(candidate)
+    if "a later API version" in candidate.reason:
+        return ""  # the reason says it
     if "API version" in candidate.reason:
         fitting = f"a version of it that is made for {BACKEND_API_VERSION}"
         return f"Install {fitting}, or another version of armpy"
