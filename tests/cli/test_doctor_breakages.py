@@ -20,6 +20,8 @@ import pytest
 
 import armpy
 from armpy.cli.settings import VARIABLES
+from armpy.model.archive.kept_models import ModelCache
+from armpy.model.archive.model_cache import SUFFIX
 from armpy_testing.backends.dynamic_modules import write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import fake_site
@@ -307,6 +309,26 @@ def test_no_home_is_named(
     ) in installation.out("doctor", code=1)
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "another"))
     installation.out("doctor")
+
+
+def test_damaged_files_of_the_model_cache_are_counted(
+    installation: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    checks = "; armpy cache list shows more, armpy cache verify checks all of it"
+
+    def cache_line() -> str:
+        lines = installation.out("doctor").splitlines()
+        return next(line for line in lines if line.startswith("cache: "))
+
+    assert cache_line().endswith(checks)
+    assert "damaged file" not in cache_line()
+    folder = Path(ModelCache().location)
+    folder.mkdir()
+    for name, text in (("first", "1 damaged file"), ("second", "2 damaged files")):
+        (folder / f"{name}{SUFFIX}").write_bytes(b"cut off")
+        assert ", 0 models" in cache_line()
+        assert cache_line().endswith(f"; {text}, to be made again when needed{checks}")
 
 
 @pytest.mark.slow

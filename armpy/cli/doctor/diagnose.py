@@ -394,7 +394,7 @@ def _cache_text(*, is_writable: bool) -> str:
     paths = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
     sizes = list(sizes_of(paths))
     entries = ModelCache().list_entries()
-    models = counted(len({entry.group for entry in entries}), "model")
+    models = counted(len({entry.group for entry in entries if not entry.problem}), "model")
     size = f"{bytes_text(sum(sizes))} in {counted(len(sizes), 'file')}"
     start = f"{folder}, writable, {size}" if is_writable else f"{folder}, not writable, {size}"
     kept = f"{models} that start without preparing"
@@ -402,7 +402,9 @@ def _cache_text(*, is_writable: bool) -> str:
         switch = os.environ.get(model_cache.VARIABLE)
         why = f"with {model_cache.VARIABLE}={switch}" if switch else "from armpy's sources"
         kept = f"{models}; {why}, whole models are not kept ({model_cache.VARIABLE}=on keeps them)"
-    return f"{start}, {kept}; armpy cache list shows more"
+    if num_damaged := len([entry for entry in entries if entry.problem]):
+        kept += f"; {counted(num_damaged, 'damaged file')}, to be made again when needed"
+    return f"{start}, {kept}; armpy cache list shows more, armpy cache verify checks all of it"
 
 
 def sizes_of(paths: Iterable[str]) -> Iterator[int]:
