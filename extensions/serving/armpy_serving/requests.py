@@ -298,7 +298,7 @@ def _no_json(body: bytes, cause: Exception) -> InvalidArgumentError:
         return _wrong("the body is empty", "an object with 'inputs'", "nothing", _AS_EXAMPLE)
     # As `curl -d request.json` sends it.
     is_path = re.fullmatch(r"[\w./~-]+\.\w+", text)
-    fix = f"To send the file, write @ before its name: curl -d @{text}" if is_path else _AS_EXAMPLE
+    fix = f"Write -d @{text} to have curl send that file" if is_path else _AS_EXAMPLE
     return _wrong(
         f"the body is not JSON ({cause})", "an object with 'inputs'", repr(text[:60]), fix
     )

@@ -58,6 +58,11 @@ def test_hyphens_stand_for_underscores_of_options_and_of_nothing_else(
             "ambiguous option: --model could match --model_dir, --model_name. "
             "--model_dir is a model file; --model_name is the name of the model.",
         ),
+        (
+            ["m.tflite"],
+            "unrecognized arguments: m.tflite. "
+            "Write the option before it, as --model_dir before a model's path.",
+        ),
         (["--xyz=1"], "unrecognized arguments: --xyz=1."),
         (["--http_port", "x"], "argument --http_port: invalid int value: 'x'."),
     ],

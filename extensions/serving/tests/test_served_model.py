@@ -139,7 +139,7 @@ WRONG = {
     "empty": (b"", f"the body is empty. Expected an object with 'inputs'; got nothing. {EXAMPLE}"),
     "text": (b"hello, world", f"got 'hello, world'. {EXAMPLE}"),
     "long text": (b"a" * 1000, f"got '{'a' * 60}'. {EXAMPLE}"),
-    "name of a file": (b"../my/req.json", "got '../my/req.json'. To send the file, write @ before"),
+    "name of a file": (b"../my/req.json", "got '../my/req.json'. Write -d @../my/req.json to"),
     "version 1": (b'{"instances": [[1, 2]]}', f"of version 1 of the protocol. {INSTANCES}"),
     "missing": (body_of(inputs=[]), "missing 'serving_default_x:0', 'q'"),
     "output": (body_of(outputs=[{"name": "nope"}]), "no such output"),

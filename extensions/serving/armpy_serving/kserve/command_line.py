@@ -29,6 +29,8 @@ class CommandLineParser(argparse.ArgumentParser):
         """End with one line, in place of one after a list of all options."""
         word = message.removeprefix(_UNKNOWN).partition(" ")[0].partition("=")[0]
         fix = did_you_mean(word, self._option_string_actions) if _UNKNOWN in message else ""
+        if fix == "" and _UNKNOWN in message and not word.startswith("-"):
+            fix = "Write the option before it, as --model_dir before a model's path."
         if message.startswith("ambiguous option"):
             meant = message.partition(" match ")[2].split(", ")
             fix = "; ".join(f"{name} is {self._help_of(name)}" for name in meant) + "."

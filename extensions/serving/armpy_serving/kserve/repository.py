@@ -14,6 +14,7 @@ from armpy.errors import (
     InvalidArgumentError,
     ModelNotFoundError,
     UnimplementedError,
+    did_you_mean,
     suggest_path,
 )
 from armpy_serving.health import HealthRules
@@ -161,6 +162,7 @@ class ArmpyModelRepository(ModelRepository):
                 where="request",
                 expected=", ".join(self.models) or "none, as all are unloaded",
                 actual=repr(name),
+                fix=did_you_mean(name, self.models),
             )
         return model
 

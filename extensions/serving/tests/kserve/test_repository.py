@@ -92,6 +92,16 @@ def test_a_path_that_leads_nowhere_is_answered_with_the_nearest(tmp_path: Path) 
         ArmpyModelRepository(tmp_path / "missing").load_models()
 
 
+def test_a_misspelt_model_is_answered_with_the_nearest(small_models: Path, tmp_path: Path) -> None:
+    path = tmp_path / "halves.armpy"
+    path.write_bytes((small_models / "halves.armpy").read_bytes())
+    repository = ArmpyModelRepository(tmp_path, "halves")
+    repository.load_models()
+    with pytest.raises(ModelNotFoundError, match=r"got 'halfes'\. Did you mean 'halves'\?"):
+        repository.served_model("halfes")
+    repository.unload("halves")
+
+
 @pytest.mark.parametrize("option", ["--http_port", "--grpc_port"])
 def test_a_taken_port_is_one_line_before_models_are_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
