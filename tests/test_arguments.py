@@ -124,7 +124,7 @@ def test_none_in_the_place_of_inputs_by_name_is_answered_with_the_form() -> None
         Model(chain(1)) as model,
         pytest.raises(
             InvalidArgumentError,
-            match=r"got NoneType\. Pass \{'NAME': array\}, or call the model itself",
+            match=r"got NoneType\. Pass \{'NAME': array\} as the first argument, or call the model",
         ),
     ):
         model.run(None, X)  # type: ignore[arg-type]  # as ONNX Runtime takes them

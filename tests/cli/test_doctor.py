@@ -351,7 +351,7 @@ def test_the_environment_in_force_is_printed(
     environment = facts["environment"].split(", ")
     assert f"ARMPY_TRUST_FILE={trust}" in environment
     assert "ARMPY_SERVING_PORT=9000" in environment
-    assert "ARMPY_THREADS=4 (armpy has no such variable)" in environment
+    assert "ARMPY_THREADS=4 (no variable of armpy)" in environment
     assert "files: " in facts["isolated backends"]
     assert "network: " in facts["isolated backends"]
 

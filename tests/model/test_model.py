@@ -132,7 +132,6 @@ A, B = floats(1, 2), floats(10, 20)
         (lambda m: m.run({"a": A, "b": B, "c": A}), "inputs: unknown 'c'"),
         (lambda m: m.run({"a": A, "c": B}), "inputs: missing 'b'; unknown 'c'"),
         (lambda m: m.run([A, B]), "inputs are not given by name.*got list"),
-        (lambda m: m.run(None, {"a": A, "b": B}), "got NoneType.*array} as the first argument"),
         (lambda m: m.run({"a": A, "b": B}, [A]), "outputs are not given by name.*got list"),
         (lambda m: m(A, floats(1)), r"input 'b'.*Expected \(2,\); got \(1,\)"),
         (lambda m: m(A, floats(1, 2).reshape(1, 2)), r"input 'b'.*got \(1, 2\)"),

@@ -27,7 +27,7 @@ def variables_in_force() -> Iterator[str]:
     for name, value in sorted(os.environ.items()):
         if name.startswith("ARMPY_"):
             is_known = name in VARIABLES or name.startswith(_OF_A_SERVER)
-            yield f"{name}={value}" + ("" if is_known else " (armpy has no such variable)")
+            yield f"{name}={value}" + ("" if is_known else " (no variable of armpy)")
 
 
 def variable_problems(backend_ids: Collection[str]) -> Iterator[str]:
