@@ -32,7 +32,7 @@ _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 
 _LISTED = "Choose one that armpy --help lists"
 
-_SYNONYMS = {
+_OPTION_SYNONYMS = {
     "calib": "--data",
     "calibrate": "--data",
     "calibration": "--data",
@@ -314,7 +314,7 @@ def _with_fix(error: click.ClickException) -> str:
         if reason:
             return f"{error.message} The command {reason.replace('`', '')}."
         options = {name for param in getattr(command, "params", ()) for name in param.opts}
-        synonym = _SYNONYMS.get(error.option_name.strip("-").partition("-")[0])
+        synonym = _OPTION_SYNONYMS.get(error.option_name.strip("-").partition("-")[0])
         if synonym in options:
             return f"{error.message} Did you mean '{synonym}'?"
         fix = "Check its name, or leave it out."

@@ -23,7 +23,6 @@ MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 _PIXEL_TYPES = frozenset({"i", "u", "f"})
 
-
 _LEAST_SIDE = 16
 """Pixels; of pictures that are long, the shorter side has more."""
 

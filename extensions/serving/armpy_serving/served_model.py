@@ -107,7 +107,7 @@ class ServedModel:
         ExecutionTimeoutError
             If it takes longer.
         """
-        with self._counted(inputs, datatypes, outputs):
+        with self._counted(datatypes, outputs):
             results = self.model.run(inputs, deadline_s=deadline_s)
         return {name: results[name] for name in outputs} if outputs else results
 
@@ -119,7 +119,7 @@ class ServedModel:
         deadline_s: float | None = None,
     ) -> dict[str, Array]:
         """`run` beside an event loop; cancelling the task stops the run."""
-        with self._counted(inputs, datatypes, outputs):
+        with self._counted(datatypes, outputs):
             results = await self._run_async(inputs, deadline_s=deadline_s)
         return {name: results[name] for name in outputs} if outputs else results
 
@@ -152,16 +152,12 @@ class ServedModel:
 
     @contextmanager
     def _counted(
-        self,
-        inputs: Mapping[str, Array],
-        datatypes: Mapping[str, str] | None,
-        outputs: Sequence[str],
+        self, datatypes: Mapping[str, str] | None, outputs: Sequence[str]
     ) -> Iterator[None]:
         """Check a request's fields and count its outcome."""
         begin_s = time.perf_counter()
         self.metrics.began()
         try:
-            self._check_inputs(inputs)
             self._check(datatypes or {}, outputs)
             try:
                 with self.health.watched():
@@ -169,6 +165,8 @@ class ServedModel:
             except InvalidArgumentError as error:
                 if self.model.is_closed:
                     raise self._unavailable() from error
+                if error.where == "inputs":  # their names; the model names an argument of Python
+                    error.fix = f"Send {self._example()}"
                 raise
         except BaseException as error:
             self.metrics.requested(status_of(error).grpc)
@@ -177,22 +175,6 @@ class ServedModel:
             self.metrics.began(-1)
         self.metrics.requested()
         self.metrics.executed(1, time.perf_counter() - begin_s)
-
-    def _check_inputs(self, inputs: Mapping[str, Array]) -> None:
-        """Check the names of inputs; the model would name an argument of Python."""
-        if inputs.keys() == self._datatypes.keys():
-            return
-        missing = [repr(name) for name in self._datatypes if name not in inputs]
-        unknown = [repr(name) for name in inputs if name not in self._datatypes]
-        problems = ["missing " + ", ".join(missing)] if missing else []
-        problems += ["unknown " + ", ".join(unknown)] if unknown else []
-        raise InvalidArgumentError(
-            "; ".join(problems),
-            where="inputs",
-            expected=", ".join(map(repr, self._datatypes)) or "none",
-            actual=", ".join(map(repr, inputs)) or "none",
-            fix=f"Send {self._example()}",
-        )
 
     def _example(self) -> str:
         """The JSON of a request, without its data; open dimensions are 1."""
