@@ -392,6 +392,14 @@ def nearest_name(name: object, known: Iterable[object], cutoff: float = 0.6) -> 
     return None if near is None or likeness(near) < cutoff else spelled[near]
 
 
+def full_path(path: str | os.PathLike[str]) -> str:
+    """The absolute path, for a message; as it was given if the current folder was removed."""
+    try:
+        return os.path.abspath(os.fsdecode(path))
+    except OSError:
+        return os.fsdecode(path)
+
+
 def suggest_path(path: str | os.PathLike[str]) -> str:
     """Suggest a path for one that leads nowhere: that of the nearest name in its folder.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from armpy.core.units import shell_command
+from armpy.errors import full_path
 
 _PACKAGE = Path(__file__).parents[1]
 _FILE_URL = "file://"
@@ -35,7 +36,7 @@ def install_command(projects: Mapping[str, str], package: Path = _PACKAGE) -> st
         return f"pip install {shell_command(projects)}"
     if origin.suffix == ".whl":
         return f"pip install {shell_command(['--find-links', str(origin.parent), *projects])}"
-    start = "." if origin == Path.cwd() else str(origin)
+    start = "." if str(origin) == full_path(os.curdir) else str(origin)
     places = [
         os.path.join(start, os.path.normpath(folder)).removesuffix(f"{os.sep}.")
         + _extras(requirement)

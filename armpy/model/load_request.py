@@ -6,14 +6,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core.dataclass import dataclass
 from armpy.core.file_digest import READ_BYTES
 from armpy.core.file_ownership import FileStamp
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError, ParserError, full_path
 from armpy.model.load_options import LoadOptions
 from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
 from armpy.store.archive.magic import is_prepared
@@ -128,9 +127,7 @@ def file_state(source: object) -> FileState:
     """Metadata that detects changes of a file without reading it; empty for contents."""
     if not isinstance(source, (str, os.PathLike)):
         return {}
-    path = os.fsdecode(source)
-    with suppress(OSError):  # the working directory is gone, and with it what lies there
-        path = os.path.abspath(path)
+    path = full_path(source)  # if the current folder is gone, so is what lay there
     return {path: _stamp(path)}
 
 

@@ -9,6 +9,7 @@ import json
 import math
 import random
 import struct
+import sys
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -248,6 +249,22 @@ def test_a_file_that_cannot_be_written_or_read_is_an_error(tmp_path: Path) -> No
         optimized(diamond()).save(tmp_path / "nodir" / "x")
     with pytest.raises(ParserError, match=r"no such file\. .*Check the path"):
         OptimizedNetwork.load(tmp_path / "none")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders in use cannot be removed there")
+def test_files_of_a_folder_that_was_removed_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(InvalidArgumentError, match="cannot be written: No such file"):
+        optimized(diamond()).save("x.armpy")
+    with pytest.raises(InvalidArgumentError, match=r"Got no folder nodir\. Make the folder"):
+        optimized(diamond()).save("nodir/x.armpy")
+    with pytest.raises(ParserError, match=r"no such file\. .*got nothing at x\.armpy\."):
+        OptimizedNetwork.load("x.armpy")
 
 
 def damaged(contents: bytes, offset: int, new: bytes) -> bytes:

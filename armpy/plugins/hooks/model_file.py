@@ -7,14 +7,13 @@ import importlib
 import mmap
 import os
 import stat
-from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import FileStamp
-from armpy.errors import InvalidArgumentError, ParserError, suggest_path
+from armpy.errors import InvalidArgumentError, ParserError, full_path, suggest_path
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
 """A path, or the bytes of a file."""
@@ -93,14 +92,11 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
                 return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError as error:
-        place = str(path)
-        with suppress(FileNotFoundError):  # the current folder may have been removed
-            place = os.path.abspath(path)
         raise ParserError(
             "no such file",
             where=str(path),
             expected="a model file",
-            actual=f"nothing at {place}",
+            actual=f"nothing at {full_path(path)}",
             fix=suggest_path(path),
         ) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path

@@ -13,14 +13,13 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from armpy.core.file_digest import READ_BYTES
-from armpy.errors import InvalidArgumentError, ParserError, suggest_path
+from armpy.errors import InvalidArgumentError, ParserError, full_path, suggest_path
 from armpy.store.archive.magic import MAGIC
 from armpy.store.owned_files import replacing
 
@@ -247,15 +246,12 @@ def open_container(
     try:
         handle = os.open(source, READ_BYTES)
     except FileNotFoundError as error:
-        place = os.fsdecode(source)
-        with suppress(FileNotFoundError):  # the current folder may have been removed
-            place = os.path.abspath(place)
         raise ParserError(
             "no such file",
             where=where,
             expected="a compiled model",
-            actual=f"nothing at {place}",
-            fix=suggest_path(place),
+            actual=f"nothing at {full_path(source)}",
+            fix=suggest_path(full_path(source)),
         ) from error
     except (OSError, ValueError) as error:  # the latter if a path has a zero byte
         reason = getattr(error, "strerror", error)
@@ -362,7 +358,7 @@ def write_container(
                 file.write(bytes(places[name] - file.tell()))
                 file.write(payload.data)
     except OSError as error:
-        folder = os.path.dirname(os.path.abspath(target))
+        folder = os.path.dirname(full_path(target)) or os.curdir
         is_there = os.path.isdir(folder)
         raise InvalidArgumentError(
             f"the compiled model cannot be written: {error.strerror}",
