@@ -427,7 +427,9 @@ def _parsed(contents: Array) -> tuple[_Header, list[Array]]:
 
 
 def warn_not_kept(
-    reason: str, fix: str = "set ARMPY_CACHE_DIR to a folder that can be written"
+    reason: str,
+    fix: str = "set ARMPY_CACHE_DIR to a folder that can be written",
+    what: str = "nothing is kept",
 ) -> None:
     """Warn, once per process, that what is made has to be made anew by each start."""
     if reason in _REASONS:
@@ -435,7 +437,7 @@ def warn_not_kept(
     # What else cannot be kept mostly has the same cause.
     level = logging.INFO if _REASONS else logging.WARNING
     _REASONS.add(reason)
-    _log.log(level, "nothing is kept: %s. Each start compiles anew; %s", reason, fix)
+    _log.log(level, "%s: %s. Each start compiles anew; %s", what, reason, fix)
 
 
 _REASONS: set[str] = set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -20,6 +21,7 @@ import pytest
 
 import armpy
 from armpy.cli.settings import VARIABLES
+from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
 from armpy.model.archive.model_cache import SUFFIX
 from armpy_testing.backends.dynamic_modules import write_module
@@ -329,6 +331,26 @@ def test_damaged_files_of_the_model_cache_are_counted(
         (folder / f"{name}{SUFFIX}").write_bytes(b"cut off")
         assert ", 0 models" in cache_line()
         assert cache_line().endswith(f"; {text}, to be made again when needed{checks}")
+
+
+@NEEDS_OWNERS
+@pytest.mark.parametrize("exposed", ["cache", "cache/models"])
+def test_a_cache_that_others_can_write_to_is_a_problem_until_the_remedy_was_run(
+    installation: Cli, tmp_path: Path, exposed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(model_cache.VARIABLE, "on")
+    (tmp_path / "cache" / "models").mkdir(parents=True, mode=0o755)
+    installation.out("doctor")
+    (tmp_path / exposed).chmod(0o777)
+    out = installation.out("doctor", code=1)
+    text = (
+        f"whole models are not kept: its directory {tmp_path / exposed} can be written by "
+        "everybody; run: "
+    )
+    remedy = re.search(re.escape(text) + "(chmod .*)", out)
+    assert remedy, out
+    subprocess.run(shlex.split(remedy[1]), check=True)
+    installation.out("doctor")
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from armpy.model import LoadOptions, LoadRequest, model_files
 from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins.front_ends.registry import FrontEndProxy
+from armpy.store import entries
 from armpy.store.archive import checksum_cache as verified
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.external_data import naming_itself
@@ -242,10 +243,23 @@ def test_a_damaged_entry_costs_time_alone(digits: Path, cache: Path, damage: str
 
 
 @NEEDS_OWNERS
-def test_a_cache_that_others_can_write_to_is_not_used(digits: Path, cache: Path) -> None:
+def test_a_cache_that_others_can_write_to_is_not_used(
+    digits: Path, cache: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "_REASONS", set())
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(cache.parent))
     armpy.load(digits)
+    (kept,) = cache.glob("*.armpy")
     cache.chmod(0o777)
-    assert not armpy.load(digits).is_light
+    kept_at = kept.stat().st_mtime_ns
+    for _ in range(2):
+        assert not armpy.load(digits).is_light
+    assert kept.stat().st_mtime_ns == kept_at
+    (warning,) = [line for line in caplog.messages if line.startswith("whole models are not kept")]
+    assert f"its directory {cache} can be written by everybody" in warning
+    assert f"run: chmod -R go-w {cache.parent}" in warning
+    (entry,) = ModelCache().verify()
+    assert entry.problem == f"its directory {cache} can be written by everybody"
 
 
 @pytest.fixture

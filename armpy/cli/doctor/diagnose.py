@@ -37,7 +37,7 @@ from armpy.core.processes.worker import find_in_force
 from armpy.core.units import bytes_text, counted, shell_word
 from armpy.errors import ends_in_command, nearest_name
 from armpy.model.archive import model_cache
-from armpy.model.archive.kept_models import ModelCache
+from armpy.model.archive.kept_models import ModelCache, why_not_used
 from armpy.plugins import (
     BackendRegistry,
     Candidate,
@@ -174,7 +174,7 @@ class Examination:
     """The fix for these, which names the option or variable."""
 
     cache_problem: str
-    """Why the cache cannot be written, and the fix; empty if it can."""
+    """Why the cache cannot be written or is not used, and the fix; empty if it is."""
     unmet_requirements: tuple[str, ...]
     """What armpy, its extensions and its compiler need and do not have, with the fix."""
     environment_problems: tuple[str, ...]
@@ -203,15 +203,15 @@ def examine(options: PluginOptions) -> Examination:
     probed = {id(candidate): result for candidate, result in results}
     named = set(_directories(options))
     skipped = registry.skipped_paths
-    cache_problem = _cache_problem()
+    unwritable = _cache_problem()
     return Examination(
-        _facts(options, is_writable=not cache_problem),
+        _facts(options, is_writable=not unwritable),
         tuple(_diagnose(c, probed.get(id(c))) for c in registry.candidates),
         _beside_each_other([_diagnose(c, probed.get(id(c))) for c in candidates]),
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
         correction(has_override=bool(options.directories)),
-        cache_problem,
+        unwritable or _exposed_cache(),
         tuple(unmet_requirements(("armpy", *NEEDED))),
         (
             *variable_problems([str(c.backend_id) for c in registry.candidates]),
@@ -614,3 +614,12 @@ def _cache_problem() -> str:
         fix += ", or set ARMPY_CACHE_DIR to another folder"
         return f"{folder} cannot be written: {error.strerror}: each start compiles anew. {fix}"
     return ""
+
+
+def _exposed_cache() -> str:
+    """Why models in the cache are not used, with the fix; empty if they are."""
+    if not model_cache.is_on():
+        return ""
+    folder = ModelCache().location
+    exposed = why_not_used(folder if os.path.isdir(folder) else cache_folder())
+    return "" if exposed is None else "whole models are not kept: {}; {}".format(*exposed)

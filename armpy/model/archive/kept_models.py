@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +14,14 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import GroupedCacheEntry
 from armpy.core.file_digest import content_digest
-from armpy.core.file_ownership import cache_directory, make_own_folder
+from armpy.core.file_ownership import (
+    cache_directory,
+    cache_folder,
+    make_own_folder,
+    trusted_owners,
+    why_exposed,
+)
+from armpy.core.units import shell_word
 from armpy.errors import ArmpyError
 from armpy.model.archive.model_cache import (
     FOLDER,
@@ -34,6 +42,7 @@ from armpy.model.save import (
     takes_many_shapes,
 )
 from armpy.store.archive.container import open_container
+from armpy.store.entries import warn_not_kept
 from armpy.store.folder_cache import FoundFile, IFolderCache, files_in
 from armpy.store.owned_files import UNFINISHED_SUFFIX
 
@@ -138,6 +147,9 @@ def _write(
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{UNFINISHED_SUFFIX}")
     try:
         make_own_folder(place.parent)
+        if exposed := why_not_used(os.fspath(place.parent)):
+            warn_not_kept(*exposed, what="whole models are not kept")
+            return
         try:
             size = save(path=unfinished, entry=place.name)
             # A quarter: one model is not to drive out all others.
@@ -154,6 +166,21 @@ def _write(
                 file.unlink(missing_ok=True)
     except (ArmpyError, OSError) as error:
         _log.info("%s is not kept: %s", path, error)
+
+
+def why_not_used(folder: str) -> tuple[str, str] | None:
+    """Why models in a folder of the cache are not used, and the fix; None if they are.
+
+    Raises OSError if there is no such folder.
+    """
+    reason = why_exposed(folder, os.stat(folder))
+    if not reason:
+        return None
+    root = cache_folder()
+    for info in map(os.stat, (folder, root)):
+        if info.st_uid in trusted_owners() and info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return reason, f"run: chmod -R go-w {shell_word(root)}"
+    return reason, "set ARMPY_CACHE_DIR to a folder to which you alone can write, as to those above"
 
 
 def _drop_shapes(path: str) -> None:
@@ -225,6 +252,7 @@ class ModelCache(IFolderCache):
                 title = str(container.manifest.get("title", ""))
                 if verify:
                     container.check()
+                    problem = why_exposed(os.fspath(path), info)
             except ArmpyError as error:
                 # The row has the name, and entries are made again by loading, not by a command.
                 error.where = error.fix = ""
