@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,10 +34,11 @@ if __name__ == "__main__":
 """
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `armpy_compat` with arguments."""
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run `armpy_compat` with arguments, and with more variables of the environment."""
     command = [sys.executable, "-m", "armpy_compat", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | variables
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
 @pytest.mark.slow
@@ -86,9 +88,38 @@ def test_a_missing_program_is_one_line() -> None:
     done = run("no/such/program.py")
     assert done.returncode == 1
     assert done.stderr == (
-        "armpy_compat: there is no file no/such/program.py."
+        "armpy_compat: there is no file no/such/program.py. Check the path and the current folder."
         " usage: python -m armpy_compat PROGRAM.py [arguments]\n"
     )
+
+
+@pytest.mark.slow
+def test_a_misspelt_program_and_a_model_are_answered_with_what_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("pass")
+    near = tmp_path / "progam.py"
+    assert f"Did you mean '{tmp_path / 'program.py'}'?" in run(str(near)).stderr
+    model = tmp_path / "model.tflite"
+    model.write_bytes(models.doubling())
+    assert run(str(model)).stderr == (
+        f"armpy_compat: {model} is no Python program. If it is a model: armpy run {model}\n"
+    )
+
+
+@pytest.mark.slow
+def test_where_tensorflow_is_not_answered_the_error_says_how_it_is(tmp_path: Path) -> None:
+    engine = tmp_path / "ai_edge_litert"
+    engine.mkdir()
+    (engine / "__init__.py").touch()
+    program = tmp_path / "program.py"
+    program.write_text("import tensorflow as tf; print(tf.lite.Interpreter.__module__)")
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    done = run(str(program), PYTHONPATH=paths)
+    lines = done.stderr.splitlines()
+    assert "ModuleNotFoundError: No module named 'tensorflow'" in lines
+    assert lines[-2:] == ["    import armpy_compat", "    armpy_compat.install_as_tensorflow()"]
+    program.write_text("\n".join(line.strip() for line in lines[-2:]) + f"\n{program.read_text()}")
+    done = run(str(program), PYTHONPATH=paths)
+    assert done.stdout == "armpy_compat.litert.interpreter\n", done.stderr
 
 
 @pytest.mark.slow
