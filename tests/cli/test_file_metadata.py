@@ -92,6 +92,27 @@ def test_pixels_are_normalised_and_classes_named_as_the_file_says(picture: str) 
     assert sum(c.score for c in soft.outputs[0].classes) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    ("labels", "hint"),
+    [
+        ("u\nv\nw\nx\ny\nz\n", ""),
+        ("background\nu\nv\nw\nx\ny\nz\n", "'background', the first label in {}, is left out, "),
+        ("t\nu\nv\nw\nx\ny\nz\n", "{} has labels for 7 classes, and the model has 6: check "),
+        ("\n" * 1000 + "z", "{} has labels for 1001 classes, and the model has 6: check "),
+    ],
+)
+def test_labels_beyond_the_classes_are_said(
+    picture: str, tmp_path: Path, labels: str, hint: str
+) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text(labels)
+    request = RunRequest(image=picture, labels=str(path), top=6)
+    _, report = run(image_model([0.0], [1.0], ""), request)
+    said = [given for given in report.hints if "labels" in given]
+    assert len(said) == bool(hint)
+    assert all(given.startswith(hint.format(path)) for given in said)
+
+
 def test_options_come_before_what_the_file_says(picture: str, tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("u\nv\nw\nx\ny\nz\n")
     request = RunRequest(

@@ -79,6 +79,13 @@ class OutputReport:
     has_logits: bool = False  # whether there are scores of classes that are not probabilities
     texts: tuple[str, ...] = ()  # the first elements of an output of strings
 
+    @property
+    def num_classes(self) -> int:
+        """Number of classes that have scores; 0 if there are none."""
+        # A mask of one channel has the classes themselves.
+        of_pixels = self.regions and len(self.shape) == 4 and self.shape[3] > 1
+        return self.shape[-1] if self.classes or self.rows or of_pixels else 0
+
 
 def report_output(
     name: str,
@@ -243,6 +250,10 @@ class OutputReader:
                 softmax=self.softmax,
                 batch=batch,
             )
+            if self.labels is not None and (num_classes := report.num_classes):
+                hint = self.labels.surplus(num_classes)
+                if hint and hint not in self.hints:
+                    self.hints.append(hint)
             # Random numbers, for which there are no metadata, have nothing to say.
             if self.metadata is not None and report.has_logits and LOGITS_HINT not in self.hints:
                 self.hints.append(LOGITS_HINT)
