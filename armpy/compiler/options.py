@@ -93,7 +93,8 @@ class OptimizerOptions:
         in this order.
     affinity : mapping of str to str
         By layer name or pattern (``conv*``, as of `fnmatch`), the only backend that may run these
-        layers; of several patterns, the first one that matches counts.
+        layers. The name of an operator that became several layers means all of them: ``Identity``
+        also ``Identity:positions``. Of several patterns, the first one that matches counts.
     preference : Preference
         What decides where layers run: the order of the backends; the same with accelerators
         first, an error without one and a warning for layers that run elsewhere (``NPU``); or what
@@ -168,7 +169,7 @@ class OptimizerOptions:
     def assigned_backend(self, layer: str) -> BackendId | None:
         """Return the only backend that may run a layer of this name; None if any may."""
         for pattern, backend_id in self.affinity.items():
-            if fnmatchcase(layer, pattern):
+            if _is_meant(layer, pattern):
                 return backend_id
         return None
 
@@ -194,7 +195,7 @@ class OptimizerOptions:
                     actual=f"'{backend_id}'",
                     fix=self._fix_of_affinity(pattern, backend_id, backends),
                 )
-            if not any(fnmatchcase(name, pattern) for name in names):
+            if not any(_is_meant(name, pattern) for name in names):
                 raise InvalidArgumentError(
                     f"no layer of the network has the name '{pattern}', or matches it",
                     where=argument("affinity"),
@@ -234,6 +235,11 @@ class OptimizerOptions:
             deadline_s,
             self.relaxed and knows_relaxed,
         )
+
+
+def _is_meant(layer: str, pattern: str) -> bool:
+    """Return whether a pattern matches a layer's name, or that of the operator it is a part of."""
+    return fnmatchcase(layer, pattern) or fnmatchcase(layer, f"{pattern}:*")
 
 
 def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:

@@ -23,7 +23,7 @@ from armpy.model import Model
 from armpy.ops import Concat, ElementwiseBinary
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, registry_of
-from armpy_testing.models.networks import RELU, f32, placement_of
+from armpy_testing.models.networks import ADD, RELU, f32, placement_of
 
 X = np.array([-1, 0, 3], np.float32)
 
@@ -277,6 +277,18 @@ def test_layers_run_on_the_backend_that_they_are_assigned_to(
 def test_an_affinity_that_names_nothing_is_an_error(affinity: dict[str, str], reason: str) -> None:
     with pytest.raises(InvalidArgumentError, match=reason):
         assigned(affinity)
+
+
+def test_the_name_of_an_operator_assigns_all_layers_that_it_became() -> None:
+    net = Network()
+    x = net.input("x", f32(3))
+    doubled = net.add(ADD, x, x, name="Identity:sum")
+    net.output("y", net.add(RELU, net.add(RELU, doubled, name="Identity"), name="Identity_1"))
+    ids = ["A", "B"]
+    registry = registry_of(*map(running, ids))
+    options = RuntimeOptions(backends=ids, registry=registry, affinity={"Identity": "B"})
+    placement = placement_of(Model(net.build(), Runtime(options)))
+    assert [layer.backend for layer in placement.layers if layer.partition >= 0] == ["B", "B", "A"]
 
 
 def test_an_affinity_of_the_wrong_type_is_an_error() -> None:
