@@ -204,14 +204,17 @@ class Placement:
 
     def _short_reasons(self) -> str:
         """The commonest refusals in a few words."""
-        reasons = counted_refusals(self.refusals)
-        parts = [
-            f"{refusal.operation} x{count} refused by {refusal.backend} ({refusal.text})"
-            # The text is one line of a log.
-            for count, refusal in reasons[:3]
-        ]
-        if len(reasons) > len(parts):
-            parts.append(f"{len(reasons) - len(parts)} more reasons in the placement report")
+        operations: dict[tuple[BackendId, str], list[str]] = {}
+        for count, refusal in counted_refusals(self.refusals):
+            same_reason = operations.setdefault((refusal.backend, refusal.text), [])
+            same_reason.append(f"{refusal.operation} x{count}")
+        # The text is one line of a log.
+        parts = []
+        for (backend, reason), counts in list(operations.items())[:3]:
+            more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
+            parts.append(f"{', '.join(counts[:3])}{more} refused by {backend} ({reason})")
+        if len(operations) > len(parts):
+            parts.append(f"{len(operations) - len(parts)} more reasons in the placement report")
         return "; ".join(parts)
 
     def describe_alternatives(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from armpy_reference import ReferenceBackend
@@ -21,7 +21,7 @@ from armpy.errors import (
 )
 from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
-from armpy.ops import Activation, ElementwiseBinary
+from armpy.ops import Activation, ElementwiseBinary, Pad, Softmax
 from armpy_testing.backends.fake_backends import CompilingBackend, FakeBackend
 from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32
 
@@ -331,6 +331,24 @@ def test_the_text_of_a_report_names_the_commonest_reasons_and_counts_the_others(
     backends = [FakeBackend(name, ()) for name in "ABCDE"]
     text = str(optimize_graph(chain(1), [*backends, CPU]).placement)
     assert text.endswith("2 more reasons in the placement report")
+
+
+def test_the_text_of_a_report_has_a_reason_of_several_operations_once() -> None:
+    class Broken(FakeBackend):
+        def optimize_subgraph_view(self, *arguments: object, **options: object) -> Never:
+            raise BackendError("no such thing")
+
+    net = Network()
+    value = net.input("x", f32(4))
+    for operation in (RELU, ADD, Softmax(), Pad(((0, 1),))):
+        value = net.add(operation, *[value] * (2 if operation is ADD else 1))
+    net.output("y", value)
+    text = str(optimize_graph(net.build(), [Broken("Broken"), CPU]).placement)
+    fallbacks = text.partition("4 fell back: ")[2]
+    start, _, reason = fallbacks.partition(" refused by Broken (")
+    assert start == "Activation x1, ElementwiseBinary x1, Softmax x1 and 1 more"
+    assert reason.count("no such thing") == 1
+    assert "refused by" not in reason
 
 
 def test_the_report_as_json_is_complete() -> None:
