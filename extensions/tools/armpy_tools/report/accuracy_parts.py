@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
+from armpy.tensor import format_shape
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.comparison.errors import ErrorStats
 from armpy_conformance.comparison.errors import errors as compare_outputs
@@ -83,16 +84,17 @@ def float_errors(model: Model, arrays: Mapping[str, Array], float_model: Model) 
     Raises
     ------
     InvalidArgumentError
-        If the models do not have the same number of inputs and outputs.
+        If the models do not have inputs and outputs of the same shapes.
     """
-    ends = [(side.inputs, side.outputs) for side in (model, float_model)]
-    counts = [tuple(map(len, specs)) for specs in ends]
-    if counts[0] != counts[1]:
+    ends = [(*side.inputs, *side.outputs) for side in (model, float_model)]
+    same_number = len(model.inputs) == len(float_model.inputs) and len(ends[0]) == len(ends[1])
+    if not same_number or not all(map(_may_be_alike, *ends)):
         raise InvalidArgumentError(
-            "the float model is not one of the same inputs and outputs",
+            "the float model does not have the same inputs and outputs",
             where=argument("float_model"),
-            expected="{} inputs and {} outputs".format(*counts[0]),
-            actual="{} and {}".format(*counts[1]),
+            expected=_ends_of(model),
+            actual=_ends_of(float_model),
+            fix="Give the float model that this one was quantised from",
         )
     reals = {
         there.name: _as_float(arrays[here.name], here)
@@ -105,6 +107,21 @@ def float_errors(model: Model, arrays: Mapping[str, Array], float_model: Model) 
         [_as_float(right[spec.name], spec) for spec in float_model.outputs],
         [_as_float(outputs[spec.name], spec) for spec in model.outputs],
     )
+
+
+def _may_be_alike(one: TensorSpec, other: TensorSpec) -> bool:
+    """Return whether two tensors may have the same shape, where sizes may be open."""
+    if one.shape is None or other.shape is None:
+        return True
+    return len(one.shape) == len(other.shape) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(one.shape, other.shape, strict=True)
+    )
+
+
+def _ends_of(model: Model) -> str:
+    """Shapes of a model's inputs and outputs."""
+    sides = ([format_shape(spec.shape) for spec in side] for side in (model.inputs, model.outputs))
+    return " to ".join(map(", ".join, sides))
 
 
 def _as_float(array: Array, spec: TensorSpec) -> Array:

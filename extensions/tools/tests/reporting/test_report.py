@@ -338,9 +338,24 @@ def test_a_model_is_compared_with_the_float_model() -> None:
         net.output("z", net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), x, y))
         with (
             Model(net, runtime=Runtime(RuntimeOptions(backends=["CpuRef"]))) as other,
-            pytest.raises(InvalidArgumentError, match=r"Expected 1 inputs.*got 2 and 1"),
+            pytest.raises(InvalidArgumentError, match=r"\(1, 10\); got \(4,\), \(4,\) to"),
         ):
             float_errors(model, zeros(model), other)
+
+
+def test_a_float_model_of_other_shapes_is_refused() -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((1, 49, 10, 1), DataType.FLOAT32))
+    net.output("y", net.add(ops.Softmax(), x))
+    with (
+        armpy.load(DIGITS, backends=["CpuRef"]) as model,
+        Model(net, runtime=Runtime(RuntimeOptions(backends=["CpuRef"]))) as other,
+        pytest.raises(
+            InvalidArgumentError,
+            match=r"^float_model: .* to \(1, 10\); got \(1, 49, 10, 1\) to",
+        ),
+    ):
+        float_errors(model, zeros(model), other)
 
 
 def test_inputs_have_types_that_people_use_with_their_quantisation(
