@@ -21,7 +21,7 @@ from armpy.errors import (
     ends_in_command,
     nearest_name,
 )
-from armpy.plugins.extension_tables import BACKENDS, COMMANDS, PROGRAMS
+from armpy.plugins.extension_tables import BACKENDS, COMMANDS, MODEL_SUFFIXES, PROGRAMS
 
 if TYPE_CHECKING:
     from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint
@@ -269,7 +269,7 @@ def refuse_spaced_backends(command: click.Command, arguments: Sequence[str]) -> 
 
     Raises click.UsageError if one does: it would be taken for a file.
     """
-    flags = [flag for p in command.params if p.name == "backends" for flag in p.opts]
+    flags = [flag for p in command.params if "--backends" in p.opts for flag in p.opts]
     for place, word in enumerate(arguments):
         flag, is_joined, ids = word.partition("=")
         if flag not in flags:
@@ -355,9 +355,12 @@ def _fix_of_extra(error: click.ClickException, text: str) -> str:
     command = getattr(getattr(error, "ctx", None), "command", None)
     flags = {flag for param in getattr(command, "params", ()) for flag in param.opts}
     word = text.partition("(")[2].rstrip(")")
-    is_file = os.path.splitext(word)[1][1:].isalpha() and not os.path.exists(word)
-    if "-o" in flags and is_file:
+    suffix = os.path.splitext(word)[1]
+    is_output = suffix[1:].isalpha() if not os.path.exists(word) else suffix == ".armpy"
+    if "-o" in flags and is_output:
         return f"If it is what to write, give it as {argument('output', word)}."
+    if "--side-by-side" in flags and suffix in MODEL_SUFFIXES:
+        return f"To compare with it, give it as {argument('side_by_side', word)}."
     return "Leave it out, or check the options before it."
 
 

@@ -10,6 +10,10 @@ from armpy.core.installation import install_command
 from armpy.errors import did_you_mean, nearest_name
 from armpy.plugins.extension_tables import BACKEND_FOLDERS, BACKENDS, FOLDERS, NEEDED
 
+_CPU_BACKEND = "NumbaAcc"
+_CPU_IDS = ("cpu", "cpuacc")
+"""What others call the backend that accelerates on the processor: Arm NN, and short forms."""
+
 
 def install_line(distribution: str) -> str:
     """Return the command that installs a distribution, and the extensions that it depends on.
@@ -80,5 +84,7 @@ def suggest_backend(backend_id: str, installed: Collection[str]) -> str:
         return f"Write the ids separately: {', '.join(map(repr, several))}"
     if len(several) > 1:
         return f"Separate ids by commas: '{','.join(several)}'"
+    if backend_id.casefold() in _CPU_IDS and _CPU_BACKEND in installed:
+        return f"Did you mean '{_CPU_BACKEND}'?"
     otherwise = f"Choose an expected one, or install the package that brings '{backend_id}'"
     return suggest_name(backend_id, installed, BACKENDS, otherwise)

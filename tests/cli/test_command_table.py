@@ -190,9 +190,12 @@ WRONG: list[object] = [
     ("compile -o x", "Missing"),
     ("compile {model}", "Missing", "Name the file to write: -o digits_int8.armpy."),
     ("compile {model} {folder}/y.armpy", "If it is what to write, give it as --output"),
+    ("compile {model} {compiled}", "If it is what to write, give it as --output"),
     ("compile {model} {model}", "Leave it out"),
     ("compile", "Missing"),
     ("compile {model} -o {out} --target neoverse-n11", "Did you mean 'neoverse-n1'?"),
+    ("compile {model} -o {out} --target AVX2", "Did you mean 'x86-64-v3'?"),
+    ("compile {model} -o {out} --target native", "Did you mean 'host'?"),
     ("compile {model} -o {out} --shapes x=1,2", "no such input", INPUT),
     *(
         (

@@ -38,8 +38,14 @@ def test_an_installed_backend_is_only_suggested() -> None:
     assert suggest_backend("OrtCudaa", ["OrtCuda"]) == "Did you mean 'OrtCuda'?"
 
 
+@pytest.mark.parametrize("name", ["CPU", "cpu", "CpuAcc"])
+def test_other_names_of_the_accelerator_on_the_processor_lead_to_it(name: str) -> None:
+    assert suggest_backend(name, OWN) == "Did you mean 'NumbaAcc'?"
+    assert "NumbaAcc" not in suggest_backend(name, ["CpuRef"])
+
+
 def test_an_installed_backend_goes_before_one_as_near_that_is_not() -> None:
-    assert suggest_backend("Cpu", OWN) == "Did you mean 'CpuRef'?"
+    assert suggest_backend("Cpu", ["CpuRef"]) == "Did you mean 'CpuRef'?"
     assert suggest_backend("OrtCud", ["OrtCpu"]).startswith("Did you mean 'OrtCuda'? It comes with")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
+from armpy.core.units import shell_word
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.tensor import TensorInfo, format_shape
@@ -92,7 +93,7 @@ def image_layout(name: str, info: TensorInfo) -> ImageLayout:
         expected="the shape (1, height, width, channels) or (1, channels, height, width) "
         "with 1, 3 or 4 channels, or (1, height, width)",
         actual=f"{info.data_type.name} {format_shape(shape)}",
-        fix="Give it with --input",
+        fix="Run the model on an array: armpy run MODEL --input " + shell_word(f"{name}=FILE.npy"),
     )
 
 

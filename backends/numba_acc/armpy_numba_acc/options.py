@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, typical
 from armpy_numba_acc.machine.cost_model.model import MachineModel
@@ -188,6 +188,7 @@ def _isa_named(name: str, where: str) -> Isa:
             where=where,
             expected=" or ".join(available),
             actual=f"{name!r}, which " + ("this CPU lacks" if name in NAMES else "does not exist"),
+            fix=did_you_mean(name, available, f"Leave {where} out, for the best that there is"),
         )
     if not _is_permitted(available[name]):
         raise InvalidArgumentError(
