@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 # or writes files, is imported where it is asked for.
 # ruff: noqa: PLC0415
 
+RANDOM_NUMBERS_HINT = (
+    "the classes are those of random numbers; give a picture with --image, or an array with --input"
+)
+"""For those who name classes, or ask for pictures, and give none."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -136,6 +141,7 @@ def run_model(
 
         write_text(request.trace, to_chrome_trace(profiler))
         files.append(request.trace)
+    hints = () if metadata or labels is None else (RANDOM_NUMBERS_HINT,)
     placement = model.placement
     return RunReport(
         inputs.origin,
@@ -144,7 +150,7 @@ def run_model(
         read.reports,
         timing,
         tuple(files),
-        (*inputs.hints, *reader.hints, *(metadata.hints if metadata else ())),
+        (*hints, *inputs.hints, *reader.hints, *(metadata.hints if metadata else ())),
         *profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),

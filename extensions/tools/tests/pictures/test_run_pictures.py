@@ -15,6 +15,7 @@ import pytest
 
 from armpy import ops
 from armpy.cli.inputs.request import InputRequest
+from armpy.cli.run.run_model import RANDOM_NUMBERS_HINT
 from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -58,6 +59,18 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     _, out, _ = run(capsys, *arguments, "--json")
     content: dict[str, Any] = json.loads(out)
     return content
+
+
+def test_classes_of_random_numbers_are_called_that(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hint = f"armpy: hint: {RANDOM_NUMBERS_HINT}\n"
+    assert run(capsys)[2] == hint
+    assert armpy_command(["pictures", MODEL]) == 0
+    assert capsys.readouterr().err == hint
+    assert armpy_command(["run", MODEL, "--labels", LABELS]) == 0
+    assert capsys.readouterr().err == hint
+    assert hint not in run(capsys, str(folders / "seven" / "seven.png"))[2]
 
 
 def test_a_damaged_picture_is_reported_in_its_row_and_the_others_go_on(

@@ -11,6 +11,6 @@ __version__ = "2.19.0"
 
 def __getattr__(name: str) -> object:
     raise AttributeError(
-        f"tensorflow.{name} is not there: armpy_compat.install_as_tensorflow() has put armpy in its"
-        " place, for tf.lite.Interpreter. Leave that call out to use TensorFlow itself"
+        f"tensorflow.{name} is not there: armpy_compat has put armpy in its place, for"
+        " tf.lite.Interpreter alone. Run the program without it to use TensorFlow itself"
     )

@@ -14,7 +14,13 @@ from armpy.cli.files import file_stems, writing
 from armpy.cli.pictures.images import open_image
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.run.report import print_run, run_document, show_hints, without_empty_last
-from armpy.cli.run.run_model import RunOutputs, RunReport, RunRequest, run_model
+from armpy.cli.run.run_model import (
+    RANDOM_NUMBERS_HINT,
+    RunOutputs,
+    RunReport,
+    RunRequest,
+    run_model,
+)
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import dequantize_array
@@ -77,7 +83,8 @@ def run_one(model: Model, request: PictureRequest) -> tuple[RunReport, Findings 
 def show_one(path: str, model: Model, request: PictureRequest, *, as_json: bool) -> None:
     """Run a model once and print the report."""
     report, findings = run_one(model, request)
-    show_hints(report.hints)
+    is_random = request.image is None and not request.inputs.arrays
+    show_hints((*([RANDOM_NUMBERS_HINT] if is_random else []), *report.hints))
     if as_json:
         document = None if findings is None else asdict(findings)
         print_json({**run_document(path, report), "findings": document})
