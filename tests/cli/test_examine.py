@@ -158,6 +158,14 @@ def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
     )
 
 
+def test_a_reason_that_names_a_command_ends_with_it() -> None:
+    backend = GivesBack("Shy")
+    backend.reason = "no compiler: pip install acme"
+    examination = examine_backend(backend)
+    problems: Any = examination["problems"]
+    assert problems == ["addition failed: no compiler: pip install acme"]
+
+
 def test_a_backend_with_patterns_of_its_own_may_give_layers_back() -> None:
     examination = examine_backend(Declaring("Declaring"))
     assert {outcome for outcome, _ in outcomes(examination)} <= {"refused", "given back"}

@@ -25,7 +25,8 @@ from armpy.cli.values import FiniteRange
     "--probe-timeout",
     metavar="SECONDS",
     type=FiniteRange(min=0, min_open=True, max=3600),
-    default=10.0,  # as for a Runtime; a backend that compiles takes seconds the first time
+    # More than for a Runtime: a backend may compile its first networks, beside other programs.
+    default=30.0,
     show_default=True,
     help="How long each backend may take.",
 )

@@ -29,6 +29,7 @@ from packaging.utils import canonicalize_name
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
+from armpy.cli.doctor.trials import COMMAND
 from armpy.cli.doctor.variables import variable_problems, variables_in_force
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_folder, file_in_place_of, make_own_folder
@@ -94,9 +95,6 @@ _MISSPELT = 0.8
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-COMMAND = re.compile(r"\bpip install [\w.\[\]-]+( [\w.\[\]-]+)*")
-"""A command that a backend's reason names."""
-
 _VARIABLE = re.compile(r"\bARMPY_[A-Z_]+\b")
 
 _DISTRIBUTIONS = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
-from armpy.cli.doctor.diagnose import COMMAND
+from armpy.cli.doctor.trials import COMMAND
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inspect.describe import InspectionReport, TensorReport, shape_options
 from armpy.cli.inspect.work import inspected

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import field
@@ -31,6 +32,9 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
 
 RAN, REFUSED, GIVEN_BACK, FAILED = "ran", "refused", "given back", "failed"
 """Outcomes of a trial; only the last one is a problem."""
+
+COMMAND = re.compile(r"\bpip install [\w.\[\]-]+( [\w.\[\]-]+)*")
+"""A command that a backend's reason names."""
 
 _UNWRITTEN = -77.0
 """Elements of an output before the execution; no answer has one."""
@@ -142,6 +146,8 @@ def _try(
         return FAILED, f"{FAILED}: {error}"
     if takes_patterns:
         return GIVEN_BACK, f"{GIVEN_BACK}: {reason}"
+    if COMMAND.search(reason):
+        return FAILED, f"{FAILED}: {reason}"
     return FAILED, (
         f"{FAILED}: {reason.rstrip('.')}. get_layer_support accepts the layer, but the backend "
         f"took it in no network: neither alone nor followed by {_FOLLOWING}"

@@ -11,12 +11,14 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from armpy_numba_acc import llvm, native
 from armpy_numba_acc.files import NumbaPrograms
 from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine import compiler
 from armpy_numba_acc.machine.isa import NAMES
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.targets import (
@@ -180,6 +182,19 @@ def test_a_damaged_pack_is_said_once(
         object_codes(KERNELS, ISA)
     assert compiled == KERNELS
     assert len(caplog.records) == 1
+
+
+def test_a_compiler_that_cannot_be_imported_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> ModuleType:
+        raise ImportError("Numba needs NumPy 2.2 or less.\n Got NumPy 2.4.")
+
+    assert "compiler: Numba and LLVM" in [*described_kernels(lambda: ISA)]
+    monkeypatch.setattr(compiler, "import_module", refuse)
+    first, *_ = described_kernels(lambda: ISA)
+    assert first == (
+        "problem: kernels cannot be compiled, as Numba cannot be imported: Numba needs NumPy "
+        "2.2 or less. Got NumPy 2.4. Run: pip install --force-reinstall numba"
+    )
 
 
 def test_a_cut_pack_of_its_own_is_a_problem_that_ends_in_the_command_to_restore_it(

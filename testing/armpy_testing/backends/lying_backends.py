@@ -245,16 +245,18 @@ def refusing(text: str, code: ReasonCode | None = ReasonCode.OPERATION) -> FakeB
 class GivesBack(FakeBackend):
     """Says yes, and gives every layer back when it is to compile it."""
 
+    reason = "single layers are not worth it"
+
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        return given_back(view)
+        return given_back(view, self.reason)
 
 
-def given_back(view: SubgraphView) -> OptimizationViews:
+def given_back(view: SubgraphView, reason: str = GivesBack.reason) -> OptimizationViews:
     """The answer that nothing of a part is compiled."""
     views = OptimizationViews()
-    views.fail(view, "single layers are not worth it")
+    views.fail(view, reason)
     return views
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 
 from armpy.errors import BackendUnavailableError
@@ -17,6 +18,15 @@ def missing_compiler() -> str:
     # Numba brings llvmlite in the version that it needs, also where Numba itself is installed.
     is_missing = any(find_spec(name) is None for name in _NEEDED)
     return "no compiler: pip install numba" if is_missing else ""
+
+
+def broken_compiler() -> str:
+    """Why Numba, which is there, cannot be imported; empty if it can. It is imported."""
+    try:
+        import_module("numba")
+    except Exception as error:  # noqa: BLE001  # a damaged package may raise anything
+        return " ".join(str(error).split()) or type(error).__name__
+    return ""
 
 
 def check_working_directory() -> None:

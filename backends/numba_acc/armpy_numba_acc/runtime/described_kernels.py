@@ -10,7 +10,7 @@ from armpy.core.installation import restore_command
 from armpy.core.units import counted
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.kernel_packs import RESTORE, FoundPack, found_packs, why_damaged
-from armpy_numba_acc.machine.compiler import missing_compiler
+from armpy_numba_acc.machine.compiler import broken_compiler, missing_compiler
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.store.objects import KERNELS, LOOPS
 from armpy_numba_acc.store.packs import own_packs, why_not
@@ -22,7 +22,16 @@ def described_kernels(chosen_isa: Callable[[], Isa]) -> Iterator[str]:
 
     `chosen_isa` raises InvalidArgumentError where the environment names one that cannot be used.
     """
-    yield f"compiler: {missing_compiler() or 'Numba and LLVM'}"
+    if missing := missing_compiler():
+        yield f"compiler: {missing}"
+    elif broken := broken_compiler():
+        # The doctor counts lines that begin so, and the command is what it prints last.
+        yield (
+            f"problem: kernels cannot be compiled, as Numba cannot be imported: {broken} "
+            "Run: pip install --force-reinstall numba"
+        )
+    else:
+        yield "compiler: Numba and LLVM"
     try:
         isa = chosen_isa()
     except InvalidArgumentError as error:
@@ -34,7 +43,6 @@ def described_kernels(chosen_isa: Callable[[], Isa]) -> Iterator[str]:
     faults = {file.path: _fault(file, is_own=file.path in own) for file in found}
     for path in own:
         if fault := faults.get(path):
-            # The doctor counts lines that begin so, and the command is what it prints last.
             yield f"problem: kernels are not taken from {path}: {fault}"
     reasons = {
         file.path: faults[file.path] or (why_not(file.pack.about, isa) if file.pack else "")
