@@ -84,7 +84,7 @@ def try_program(
                 if number == 0:
                     _check_installed(program, runs[side][0])
                 if side == "own" and number == 0:
-                    _check_own_run(program, runs[side][0], has_input=stdin is not None)
+                    _check_own_run(starter, runs[side][0])
         return result_of(program, runs["own"], runs["armpy"], within, has_input=stdin is not None)
 
 
@@ -128,7 +128,7 @@ def _check_installed(program: str, run: ProgramRun) -> None:
         )
 
 
-def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
+def _check_own_run(starter: ProgramStarter, run: ProgramRun) -> None:
     """Refuse a program that computes nothing on its own engine.
 
     Raises
@@ -136,6 +136,7 @@ def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
     TrialError
         If it does not.
     """
+    program = starter.program
     if run.record.get("is_armpy"):
         raise TrialError(
             "the program runs on armpy already, without this command",
@@ -155,10 +156,12 @@ def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
     names = " and ".join(engines) or "none of the engines"
     did = "called none of its models" if run.models else "loaded no model"
     fix = f"Pass a program that runs, not in child processes, a model of {', '.join(ENGINES)}"
-    if run.record.get("reads_input") and not has_input:
+    if run.record.get("reads_input") and starter.stdin is None:
         fix = f"It read standard input, which was empty: give it a file with {argument('stdin')}"
     elif run.raised["type"]:
         fix = "Make it run on its own engine first"
+    if run.status and not (starter.arguments or run.record.get("reads_input")):
+        fix += f". If it takes arguments, write them behind it: armpy try {program} ARGUMENTS"
     raise TrialError(
         f"the program {did}: it imported {names}, and {run.ending}", where=program, fix=fix
     )

@@ -341,6 +341,16 @@ def test_the_cause_of_the_exception_that_ended_the_program_is_named() -> None:
     ) in output
 
 
+def test_a_program_that_fails_without_arguments_is_asked_for_them() -> None:
+    path = program("sys.argv[1]")
+    code, output = tried(path)
+    assert code == 1
+    assert f"If it takes arguments, write them behind it: armpy try {path} ARGUMENTS" in output
+    code, output = tried(program("sys.argv[2]"), "one")
+    assert code == 1
+    assert "If it takes arguments" not in output
+
+
 def test_a_program_that_never_ends_is_stopped_at_the_limit() -> None:
     code, output = tried("--timeout", "2", program("threading.Event().wait()"))
     assert code == 1
