@@ -148,6 +148,8 @@ def test_a_file_that_others_can_write_is_refused(place: Path, mode: int) -> None
     place.chmod(mode)
     who = "everybody" if mode & 2 else "its group"
     assert refusal(place) == f"its file {place} can be written by {who}, and it is not signed"
+    error = judged(place).error
+    assert f"run chmod go-w {place}, or have it signed" in str(error)
 
 
 @pytest.mark.usefixtures("group")
@@ -161,6 +163,7 @@ def test_a_folder_above_that_others_can_write_is_a_reason(
     try:
         expected = f"its directory {folder} can be written by {who}, and it is not signed"
         assert refusal(place) == expected
+        assert "Copy it to a place of your own, or have" in str(judged(place).error)
     finally:
         folder.chmod(0o755)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from armpy.core.file_ownership import why_exposed
+from armpy.core.file_ownership import why_exposed, why_writable
 from armpy.errors import ParserError, argument
 from armpy.store import archive
 from armpy.store.archive.container import Container, open_container
@@ -136,11 +136,14 @@ def _judged(
         )
     if not exposed:
         return CodeVerdict(True, f"no other user can write where it lies ({without})")
+    fix = "Copy it to a place of your own"
+    if container.info and exposed == why_writable(container.info, f"file {container.path}"):
+        fix = f"If you trust its contents, run chmod go-w {container.where}"
     return _refused(
         container.where,
         f"{exposed}, and {without}",
         "a file that no other user can change, or a signature by a trusted key",
-        f"Copy it to a place of your own, or have it signed; {_graph_alone()}",
+        f"{fix}, or have it signed; {_graph_alone()}",
     )
 
 

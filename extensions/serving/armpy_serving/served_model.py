@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from armpy import Model
-from armpy.errors import InvalidArgumentError, ModelUnavailableError
+from armpy.errors import InvalidArgumentError, ModelUnavailableError, did_you_mean
 from armpy_serving.contents import Array
 from armpy_serving.health import HealthRules, ModelHealth
 from armpy_serving.metrics import ModelMetrics
@@ -196,6 +196,7 @@ class ServedModel:
                     where=f"input '{name}'",
                     expected=expected,
                     actual=datatype,
+                    fix=f"Send the datatype {expected}, with data of it",
                 )
         for name in outputs:
             if name not in self._data_types:
@@ -204,6 +205,7 @@ class ServedModel:
                     where=f"model '{self.name}'",
                     expected=", ".join(self._data_types),
                     actual=repr(name),
+                    fix=did_you_mean(name, self._data_types, "Leave outputs out for all of them"),
                 )
 
     def _unavailable(self) -> ModelUnavailableError:

@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {  # Any: JSO
     ),
     "an input twice": (lambda d: d["inputs"].append(d["inputs"][0]), "twice"),
     "no inputs": (lambda d: d.pop("inputs"), "'inputs'"),
-    "another datatype": (entry(0, datatype="FP64"), "the datatype is not the model's"),
+    "another datatype": (entry(0, datatype="FP64"), "Send the datatype FP32, with data of it"),
     "an unknown datatype": (entry(0, datatype="FP8"), "unknown datatype"),
     "text": (entry(0, datatype="BYTES", data=["a", "b"]), "the datatype is not the model's"),
     "another shape": (entry(0, shape=[2, 1]), "x:0"),
