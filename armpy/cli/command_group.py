@@ -359,6 +359,8 @@ def _fix_of_extra(error: click.ClickException, text: str) -> str:
     is_output = suffix[1:].isalpha() if not os.path.exists(word) else suffix == ".armpy"
     if "-o" in flags and is_output:
         return f"If it is what to write, give it as {argument('output', word)}."
+    if "--data" in flags and os.path.exists(word) and suffix not in MODEL_SUFFIXES:
+        return f"If it is the data, give it as {argument('data', word)}."
     if "--side-by-side" in flags and suffix in MODEL_SUFFIXES:
         return f"To compare with it, give it as {argument('side_by_side', word)}."
     return "Leave it out, or check the options before it."

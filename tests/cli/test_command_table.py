@@ -218,6 +218,12 @@ WRONG: list[object] = [
         ("conformance crash --backend CpuRef --timeout inf", "a finite number above 0"),
         marks=NEEDS_KIT,
     ),
+    pytest.param(("quantize {model} {pictures} -o {out}", "give it as --data"), marks=NEEDS_TOOLS),
+    pytest.param(("report {model} {model}", "give it as --side-by-side"), marks=NEEDS_TOOLS),
+    pytest.param(
+        ("benchmark {model} --backends NumbaAcc CpuRef", "by commas: --backends NumbaAcc,CpuRef."),
+        marks=NEEDS_TOOLS,
+    ),
     pytest.param(("diff {model} --seed 1 --seed 2", "--seed is given 2 times"), marks=NEEDS_KIT),
     pytest.param(
         ("conformance CpuRef --jobs 1 --jobs 2", "--jobs is given 2 times"), marks=NEEDS_KIT
@@ -285,7 +291,7 @@ PRINTED: list[object] = [
         r"time: median [\d.]+ ms of 1 run, quartiles [\d.]+ to [\d.]+ ms, min [\d.]+ ms\n",
     ),
     ("run {model} --input {input}={real} --quantize-inputs", rf"inputs: {INPUT}=\S+real\.npy\n"),
-    ("run {model} --labels {red}", r"\A[^\x1b]*\\x1b\[31m\[red\][^\x1b]*\Z"),
+    ("run {model} {seven} --labels {red}", r"\A[^\x1b]*\\x1b\[31m\[red\][^\x1b]*\Z"),
     (
         "run {model} --backends NumbaAcc,CpuRef --affinity *MaxPool*=CpuRef",
         r"\A(?s:(?!fell back).)*\nplacement: 10 layers: NumbaAcc 8, CpuRef 2;"
