@@ -269,8 +269,9 @@ def names_unknown_arguments(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Have a function, or an ``__init__``, say which argument an unknown name was meant for.
 
-    Not where a call more counts, as for `armpy.Model.run`, nor for coroutine functions, which would
-    be taken for others: there Python's own TypeError says less.
+    Not where a call more counts, as for `armpy.Model.run`, which takes any name and refuses it
+    itself, nor for coroutine functions, which would be taken for others: there Python's own
+    TypeError says less.
 
     Parameters
     ----------
@@ -284,7 +285,7 @@ def names_unknown_arguments(
             try:
                 return function(*args, **kwargs)
             except TypeError as error:
-                _refuse_unknown(function, kwargs, options, error)
+                refuse_unknown(function, kwargs, options, error)
                 raise
 
         return call
@@ -292,11 +293,11 @@ def names_unknown_arguments(
     return decorated
 
 
-def _refuse_unknown(
+def refuse_unknown(
     function: Callable[..., object],
     named: Iterable[str],
-    options: tuple[str, type] | None,
-    cause: TypeError,
+    options: tuple[str, type] | None = None,
+    cause: TypeError | None = None,
 ) -> None:
     """Raise InvalidArgumentError for the first argument that a function does not have, if any."""
     code: CodeType = function.__code__

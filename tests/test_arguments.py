@@ -107,6 +107,14 @@ def test_a_misspelt_argument_is_named_with_the_one_that_was_meant(
     assert not {"args", "kwargs"} & inspect.signature(call).parameters.keys()
 
 
+def test_names_in_calls_of_a_model_are_answered_with_the_form() -> None:
+    with Model(chain(1)) as model:
+        with pytest.raises(InvalidArgumentError, match="Did you mean 'deadline_s'"):
+            model.run(X, deadline=1)  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgumentError, match=r"Got the names x\. .* model.run\({'x'"):
+            model(x=X["x"])  # type: ignore[arg-type]
+
+
 def test_a_type_error_of_the_function_itself_stays() -> None:
     @names_unknown_arguments()
     def halved(number: float) -> float:

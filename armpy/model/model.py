@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Never, ParamSpec, Self, TypeAlias, TypeVar
 
 from armpy import model as parts
 from armpy.errors import (
+    InvalidArgumentError,
     LayerValidationError,
     names_unknown_arguments,
+    refuse_unknown,
     tells_of_memory,
     without_memory,
 )
@@ -114,8 +116,16 @@ class Model:
         self.provenance = provenance or Provenance()
         self.output_subsets: OutputSubsets[Model] = OutputSubsets()
 
-    def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
+    def __call__(self, *arrays: object, **by_name: Never) -> Array | tuple[Array, ...]:
         """Run with the inputs in order; returns the output, or a tuple of several."""
+        if by_name:
+            inputs = ", ".join(f"{spec.name!r}: ..." for spec in self.inputs)
+            raise InvalidArgumentError(
+                "a call takes the inputs in order",
+                where="Model",
+                actual=f"the names {', '.join(by_name)}",
+                fix=f"To give them by name, write model.run({{{inputs}}})",
+            )
         # Read once: another thread may close the model, or make its network whole, at any time.
         network = self.handle.current or self.handle.loaded  # the latter raises
         try:
@@ -138,6 +148,7 @@ class Model:
         memory: NetworkMemory | None = None,
         debug: DebugCallback | None = None,
         deadline_s: float | None = None,
+        **unknown: Never,  # without it, Python's own error names no argument that may be meant
     ) -> dict[str, Array]:
         """Run with the inputs by name; returns every output, or what was asked for by name.
 
@@ -156,6 +167,8 @@ class Model:
             Time until ExecutionTimeoutError is raised; not with `debug`. Backends that cannot stop
             are left alone then: they write to none of these arrays any more.
         """
+        if unknown:
+            refuse_unknown(Model.run, unknown)
         network = self.handle.current or self.handle.loaded  # the latter raises
         if outputs is not None and not isinstance(outputs, Mapping):
             return self.with_outputs(outputs).run(inputs, None, memory, debug, deadline_s)
