@@ -11,6 +11,16 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import describe, read_backend
 from armpy.types import BackendId
 
+_TARGETS_BY_FEATURE = {
+    "avx2": "x86-64-v3",
+    "avx512": "x86-64-v4",
+    "vnni": "icelake-server",
+    "amx": "sapphirerapids",
+    "neon": "cortex-a76",
+    "native": HOST_TARGET,
+}
+"""Targets by what users call them: the first with an instruction set, and this machine."""
+
 
 def targets_of(backend: BackendProxy) -> tuple[str, ...]:
     """The targets of a backend; none if it saves no programs.
@@ -39,17 +49,6 @@ def known_targets(backends: Iterable[BackendProxy]) -> dict[str, list[BackendId]
         for name in targets_of(backend):
             known.setdefault(name, []).append(backend.get_id())
     return known
-
-
-_TARGETS_BY_FEATURE = {
-    "avx2": "x86-64-v3",
-    "avx512": "x86-64-v4",
-    "vnni": "icelake-server",
-    "amx": "sapphirerapids",
-    "neon": "cortex-a76",
-    "native": HOST_TARGET,
-}
-"""Targets by what users call them: the first with an instruction set, and this machine."""
 
 
 def _suggest_target(name: str, known: Collection[str]) -> str:

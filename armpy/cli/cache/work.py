@@ -13,7 +13,7 @@ from armpy.cli.cache.models import CacheReport, model_name, summarize_models
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.core.units import bytes_text
-from armpy.model.archive.kept_models import ModelCache, why_not_used
+from armpy.model.archive.kept_models import ModelCache, exposed_cache
 from armpy.plugins import BackendRegistry, PluginOptions
 
 
@@ -139,9 +139,8 @@ def print_verified(reports: Sequence[CacheReport]) -> None:
             rows = [(entry.name, entry.problem) for entry in report.damaged]
             printer.table(["name", "problem"], rows)
             printer.line("They do no harm: what cannot be used is made again when it is needed.")
-            if exposed := why_not_used(report.location):
-                reason, fix = exposed
-                printer.line(f"Whole models are not kept: {reason}; {fix}")
+    if exposed := exposed_cache():
+        printer.line(exposed)
 
 
 def _summary(report: CacheReport) -> str:

@@ -38,7 +38,7 @@ from armpy.core.processes.worker import find_in_force
 from armpy.core.units import bytes_text, counted, shell_word
 from armpy.errors import ends_in_command, nearest_name
 from armpy.model.archive import model_cache
-from armpy.model.archive.kept_models import ModelCache, why_not_used
+from armpy.model.archive.kept_models import ModelCache, exposed_cache
 from armpy.plugins import (
     BackendRegistry,
     Candidate,
@@ -209,7 +209,7 @@ def examine(options: PluginOptions) -> Examination:
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
         correction(has_override=bool(options.directories)),
-        unwritable or _exposed_cache(),
+        unwritable or exposed_cache(),
         tuple(unmet_requirements(("armpy", *NEEDED))),
         (
             *variable_problems([str(c.backend_id) for c in registry.candidates]),
@@ -612,12 +612,3 @@ def _cache_problem() -> str:
         fix += ", or set ARMPY_CACHE_DIR to another folder"
         return f"{folder} cannot be written: {error.strerror}: each start compiles anew. {fix}"
     return ""
-
-
-def _exposed_cache() -> str:
-    """Why models in the cache are not used, with the fix; empty if they are."""
-    if not model_cache.is_on():
-        return ""
-    folder = ModelCache().location
-    exposed = why_not_used(folder if os.path.isdir(folder) else cache_folder())
-    return "" if exposed is None else "whole models are not kept: {}; {}".format(*exposed)

@@ -141,7 +141,7 @@ def run_model(
 
         write_text(request.trace, to_chrome_trace(profiler))
         files.append(request.trace)
-    hints = () if metadata or labels is None else (RANDOM_NUMBERS_HINT,)
+    hints = (RANDOM_NUMBERS_HINT,) if labels is not None and metadata is None else ()
     placement = model.placement
     return RunReport(
         inputs.origin,

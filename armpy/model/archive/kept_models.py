@@ -8,6 +8,7 @@ import os
 import stat
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ from armpy.model.archive.model_cache import (
     SENT_SUFFIX,
     SUFFIX,
     cached_path,
+    is_on,
     shapes_path,
 )
 from armpy.model.load_request import LoadRequest
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 MOST_SHAPES = 8
 """Sets of input shapes that programs of one model are kept for."""
+
+_NOT_KEPT = "whole models are not kept"
 
 _log = logging.getLogger("armpy.execution")
 
@@ -147,8 +151,8 @@ def _write(
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{UNFINISHED_SUFFIX}")
     try:
         make_own_folder(place.parent)
-        if exposed := why_not_used(os.fspath(place.parent)):
-            warn_not_kept(*exposed, what="whole models are not kept")
+        if exposed := _why_not_used(os.fspath(place.parent)):
+            warn_not_kept(*exposed, what=_NOT_KEPT)
             return
         try:
             size = save(path=unfinished, entry=place.name)
@@ -168,11 +172,19 @@ def _write(
         _log.info("%s is not kept: %s", path, error)
 
 
-def why_not_used(folder: str) -> tuple[str, str] | None:
-    """Why models in a folder of the cache are not used, and the fix; None if they are.
+def exposed_cache() -> str:
+    """Why whole models are not kept where they could be, with the fix; empty if they are."""
+    if not is_on():
+        return ""
+    with suppress(OSError, RuntimeError):  # there is no such folder
+        folder = ModelCache().location
+        if exposed := _why_not_used(folder if os.path.isdir(folder) else cache_folder()):
+            return f"{_NOT_KEPT}: {exposed[0]}; {exposed[1]}"
+    return ""
 
-    Raises OSError if there is no such folder.
-    """
+
+def _why_not_used(folder: str) -> tuple[str, str] | None:
+    """Why models in a folder of the cache are not used, and the fix; None if they are."""
     reason = why_exposed(folder, os.stat(folder))
     if not reason:
         return None
