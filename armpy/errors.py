@@ -265,7 +265,7 @@ def tells_of_memory(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def names_unknown_arguments(
-    options: tuple[str, type] | None = None,
+    options: tuple[str, type] | None = None, *, fixes: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Have a function, or an ``__init__``, say which argument an unknown name was meant for.
 
@@ -277,6 +277,8 @@ def names_unknown_arguments(
     ----------
     options : tuple of str and type, optional
         One of the arguments and its dataclass, whose fields may be meant too.
+    fixes : mapping of str to str
+        Fixes by names that arguments of the same purpose have in other libraries.
     """
 
     def decorated(function: Callable[P, T]) -> Callable[P, T]:
@@ -285,7 +287,7 @@ def names_unknown_arguments(
             try:
                 return function(*args, **kwargs)
             except TypeError as error:
-                refuse_unknown(function, kwargs, options, error)
+                refuse_unknown(function, kwargs, options, fixes, error)
                 raise
 
         return call
@@ -297,6 +299,7 @@ def refuse_unknown(
     function: Callable[..., object],
     named: Iterable[str],
     options: tuple[str, type] | None = None,
+    fixes: Mapping[str, str] = MappingProxyType({}),
     cause: TypeError | None = None,
 ) -> None:
     """Raise InvalidArgumentError for the first argument that a function does not have, if any."""
@@ -317,6 +320,7 @@ def refuse_unknown(
         fix = "Leave it out" if near is None else f"Did you mean '{near}'?"
         if name in fields:
             fix = f"Write {where}({option}={kind.__name__}({name}=...))"
+        fix = fixes.get(name, fix)
         raise InvalidArgumentError(
             f"there is no argument '{name}'",
             where=where,

@@ -86,6 +86,8 @@ def test_networks_of_odd_ids_are_not_there() -> None:
     [
         (armpy.load, "backend", "armpy.load: .*Expected affinity, .*Did you mean 'backends'"),
         (armpy.load, "threads", "Did you mean 'num_threads'"),
+        (armpy.load, "providers", "Did you mean 'backends'"),
+        (armpy.load, "shapes", r"Leave it out, and call model.reshape\({"),
         (armpy.load, "quantize_input", "Did you mean 'quantize_inputs'"),
         (NetworkProperties, "profile", "NetworkProperties: .*Did you mean 'profiling'"),
         (OptimizerOptions, "fallback", "OptimizerOptions: .*Did you mean 'on_fallback'"),

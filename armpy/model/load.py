@@ -24,8 +24,15 @@ if TYPE_CHECKING:
     from armpy.store.archive.signing import KeySource
 
 
+_BACKENDS_ELSEWHERE = ("delegates", "device", "devices", "providers")
+_FIXES = {
+    **dict.fromkeys(_BACKENDS_ELSEWHERE, "Did you mean 'backends'?"),
+    "shapes": "Leave it out, and call model.reshape({name: shape}) of what is loaded",
+}
+
+
 @tells_of_memory
-@names_unknown_arguments()
+@names_unknown_arguments(fixes=_FIXES)
 def load(
     source: ModelSource | BinaryIO,
     *,
