@@ -32,14 +32,16 @@ _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 
 _LISTED = "Choose one that armpy --help lists"
 
-_OPTION_SYNONYMS = {
-    "calib": "--data",
-    "calibrate": "--data",
-    "calibration": "--data",
-    "dataset": "--data",
-    "representative": "--data",
-    "samples": "--data",
+_OPTION_WORDS = {
+    "--backends": ("accelerator", "delegate", "device", "devices", "provider", "providers"),
+    "--data": ("calib", "calibrate", "calibration", "dataset", "representative", "samples"),
+    "--json": ("format",),
+    "--min-score": ("confidence", "score", "threshold"),
+    "--runs": ("iterations", "loops", "rounds"),
+    "--shape": ("dim", "dimension", "dims"),
+    "--size": ("height", "width"),
 }
+_OPTION_SYNONYMS = {word: option for option, words in _OPTION_WORDS.items() for word in words}
 """Options by first words of names that other tools have for them."""
 
 _COMMAND_SYNONYMS = {
@@ -314,10 +316,14 @@ def _with_fix(error: click.ClickException) -> str:
         if reason:
             return f"{error.message} The command {reason.replace('`', '')}."
         options = {name for param in getattr(command, "params", ()) for name in param.opts}
-        synonym = _OPTION_SYNONYMS.get(error.option_name.strip("-").partition("-")[0])
-        if synonym in options:
-            return f"{error.message} Did you mean '{synonym}'?"
         fix = "Check its name, or leave it out."
+        if (first := error.option_name.strip("-").partition("-")[0]) in _OPTION_SYNONYMS:
+            # What is spelt like it has another purpose.
+            synonym = _OPTION_SYNONYMS[first]
+            meant = f"Did you mean '{synonym}'?" if synonym in options else fix
+            return f"{error.message} {meant}"
+        if error.ctx is not None and first.rstrip("s") in _arguments(command):
+            return f"{error.message} Write it without one: {usage_line(error.ctx)}"
         return f"{error.message} {did_you_mean(error.option_name, error.possibilities or (), fix)}"
     text = error.format_message()
     if text.startswith("Got unexpected extra argument"):
@@ -343,6 +349,16 @@ def _with_fix(error: click.ClickException) -> str:
             InvalidArgumentError(failed, where=where, expected=expected, actual=actual, fix=fix)
         )
     return text
+
+
+def _arguments(command: click.Command | None) -> list[str]:
+    """Names of what a command takes without an option, in lower case and the singular."""
+    params = getattr(command, "params", ())
+    return [
+        (param.metavar or param.name or "").strip("[].").lower().rstrip("s")
+        for param in params
+        if isinstance(param, click.Argument)
+    ]
 
 
 def usage_line(context: click.Context) -> str:

@@ -97,6 +97,10 @@ WRONG: list[object] = [
     ("run {model} --size 3", "expected HEIGHTxWIDTH"),
     ("run {model} --size 3x3", "no image input of open size"),
     ("devices Npu", "unexpected extra argument (Npu). Leave it out"),
+    ("run {model} --providers NumbaAcc", "'--providers'. Did you mean '--backends'?"),
+    ("run {model} --dimension batch=3", "Did you mean '--shape'?"),
+    ("run {model} --threshold 0.5", "'--threshold'. Check its name, or leave it out."),
+    ("run --model {model}", "Write it without one: armpy run [OPTIONS] MODEL"),
     # Pictures
     ("run {model} --image {seven} --size 3x3", "Expected 16x16; got 3x3"),
     ("run {model} --image {seven} --mean 1,2", "Expected 1 number; got 2"),
