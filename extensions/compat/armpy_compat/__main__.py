@@ -47,6 +47,12 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name == "tensorflow":
             error.add_note(_WITHOUT_TENSORFLOW)
+        engine, _, module = str(error.name).partition(".")
+        if module and engine in sys.modules:
+            error.add_note(
+                f"armpy_compat stands in the place of {engine}, and has no {module}. Run the "
+                "program without it for that"
+            )
         raise
 
 

@@ -123,6 +123,14 @@ def test_where_tensorflow_is_not_answered_the_error_says_how_it_is(tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_a_module_that_an_engine_lacks_on_armpy_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import onnxruntime.quantization")
+    last = run(str(program)).stderr.splitlines()[-1]
+    assert last.startswith("armpy_compat stands in the place of onnxruntime, and has no quantizat")
+
+
+@pytest.mark.slow
 def test_without_a_program_the_usage_is_shown() -> None:
     done = run()
     assert done.returncode == 2
