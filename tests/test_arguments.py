@@ -17,6 +17,7 @@ from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizerOptions
 from armpy.errors import InvalidArgumentError, names_unknown_arguments
 from armpy.model import Model
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import chain
 from armpy_testing.odd_arguments import ODD, refuses_or_uses
 
@@ -115,6 +116,21 @@ def test_names_in_calls_of_a_model_are_answered_with_the_form() -> None:
             model.run(X, deadline=1)  # type: ignore[arg-type]
         with pytest.raises(InvalidArgumentError, match=r"Got the names x\. .* model.run\({'x'"):
             model(x=X["x"])  # type: ignore[arg-type]
+
+
+def test_a_shape_alone_is_not_one_to_warm_up_for() -> None:
+    with (
+        Model(chain(1)) as model,
+        pytest.raises(InvalidArgumentError, match=r"^shapes: .*Write {'name': \(1, 3\)}"),
+    ):
+        model.warm_up([(3,)])  # type: ignore[list-item]
+
+
+def test_an_array_for_a_model_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"an array is no model.*call the model with"):
+        armpy.load(np.zeros((2, 3), np.float32))  # type: ignore[arg-type]
+    with armpy.load(np.fromfile(DIGITS, np.uint8), backends=["CpuRef"]) as model:  # type: ignore[arg-type]
+        assert model.inputs[0].shape == (1, 16, 16, 1)
 
 
 def test_a_type_error_of_the_function_itself_stays() -> None:

@@ -64,6 +64,9 @@ def as_source(given: object) -> ModelSource:
         return given
     if callable(getattr(given, "read", None)):
         return _contents(given)
+    if getattr(given, "dtype", "uint8") != "uint8":
+        fix = "Load the model's file, and call the model with the array"
+        raise _no_source("an array is no model", given, fix)
     try:
         view = memoryview(given)  # type: ignore[arg-type]  # a TypeError is waited for
     except TypeError:

@@ -50,6 +50,14 @@ class ServedModel:
         run_async: Callable[..., Coroutine[Any, Any, dict[str, Array]]] | None = None,
         rules: HealthRules | None = None,
     ) -> None:
+        if not isinstance(model, Model):
+            raise InvalidArgumentError(
+                "there is no model to run",
+                where="ServedModel",
+                expected="what armpy.load gave",
+                actual=repr(model),
+                fix="Write ServedModel(armpy.load(FILE), name)",
+            )
         self.model = model
         self._run_async = run_async or model.run_async
         self.name = name
@@ -142,6 +150,9 @@ class ServedModel:
             Value of that header for the answer; None if the answer is JSON alone.
         """
         try:
+            if isinstance(body, str):
+                fix = "Encode it: body.encode()"
+                raise InvalidArgumentError("the body is a text, not bytes", where="body", fix=fix)
             request = self.read(body, header_length)
             results = self.run(
                 request.inputs, request.datatypes, request.outputs, request.deadline_s

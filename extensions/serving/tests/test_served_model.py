@@ -50,6 +50,16 @@ def served() -> Iterator[ServedModel]:
         yield ServedModel(model, "two", "3")
 
 
+def test_a_path_for_a_model_and_a_text_for_a_body_are_refused(served: ServedModel) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"got 'x.tflite'. Write ServedModel\(armpy.load"
+    ):
+        ServedModel("x.tflite", "x")  # type: ignore[arg-type]
+    status, body, _ = served.answer("{}")  # type: ignore[arg-type]
+    assert status == 400
+    assert b"Encode it: body.encode()" in body
+
+
 def body_of(**changes: object) -> bytes:
     inputs = [
         {"name": "serving_default_x:0", "datatype": "FP32", "shape": [1, 2], "data": [0.1, -2]},

@@ -169,6 +169,14 @@ def quantize(
     >>> made.save("model_int8.tflite")                                  # doctest: +SKIP
     """
     options = options or QuantizeOptions()
+    if not isinstance(options, QuantizeOptions):
+        raise InvalidArgumentError(
+            "the argument has the wrong type",
+            where="options",
+            expected="QuantizeOptions",
+            actual=repr(options),
+            fix="Write options=QuantizeOptions(...)",
+        )
     if runtime is not None and backends is not None:
         raise InvalidArgumentError(
             "a runtime has its own backends",

@@ -207,6 +207,11 @@ def test_integers_without_data_are_refused() -> None:
         quantize(image_network(), backends=CPU)
 
 
+def test_options_as_a_mapping_are_answered_with_the_class() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^options: .*QuantizeOptions\(\.\.\.\)"):
+        quantize(image_network(), images(1), options={"scheme": "int8"})  # type: ignore[arg-type]
+
+
 def test_a_layer_that_is_not_there_cannot_stay_float() -> None:
     options = QuantizeOptions(keep_float=("secnd",))
     with pytest.raises(InvalidArgumentError, match=r"no such layer.*'second'.*'secnd'"):
