@@ -104,6 +104,18 @@ def test_real_numbers_are_quantised_if_asked_for() -> None:
     assert given(model_of(x=quantised), "x=0.5", quantize_inputs=True)["x"].tolist() == [4, 4]
 
 
+def test_numbers_beyond_what_a_quantised_input_holds_are_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    info = TensorInfo((2,), DataType.QASYMM_U8, Quantization.per_tensor(1 / 255, 0))
+    given(model_of(x=info), "x=1,0", quantize_inputs=True)
+    given(model_of(x=info), "x=1.003,-0.003", quantize_inputs=True)
+    assert not caplog.messages
+    given(model_of(x=info), "x=0.5,255", quantize_inputs=True)
+    (warning,) = caplog.messages
+    assert warning.startswith("input 'x' holds numbers from 0 to 1, and 50 % of those given are")
+
+
 def test_seeds_count_for_what_is_random() -> None:
     first, again, other = (
         given(model_of(**AUDIO), "sr=1", "audio=@random", seed=seed) for seed in (1, 1, 2)

@@ -222,6 +222,14 @@ def complete_inputs(
 def _only_left(inputs: Sequence[TensorSpec], values: Mapping[str, str]) -> TensorSpec:
     """The input that a picture is for: the only one without a value."""
     left = [spec for spec in inputs if spec.name not in values]
+    if not left:
+        raise InvalidArgumentError(
+            "every input has a value already",
+            where="--image",
+            expected="one input without a value",
+            actual=", ".join(f"--input {name}={value}" for name, value in values.items()),
+            fix="Leave out the picture or the value",
+        )
     if len(left) != 1:
         raise InvalidArgumentError(
             "a picture can only be given to one input",

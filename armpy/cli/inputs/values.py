@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -25,6 +26,11 @@ _FILLS = ("@zeros", "@ones", "@random")
 """Values that fill an input of any shape."""
 
 _SUFFIXES = (".npy", ".txt")
+
+_LEAST_SATURATED = 0.01
+"""Share of the numbers of an input that is warned of if they are beyond its ends."""
+
+_log = logging.getLogger("armpy.cli")
 
 
 def arrays_with_shapes(specs: Sequence[TensorSpec], request: InputRequest) -> dict[str, Array]:
@@ -188,4 +194,25 @@ def _stored(spec: TensorSpec, array: Array, *, quantize: bool) -> Array:
             expected=str(spec.data_type.dtype),
             fix="Quantise them with --quantize-inputs",
         )
+    _warn_of_saturation(spec, array)
     return spec.quantize(array)
+
+
+def _warn_of_saturation(spec: TensorSpec, array: Array) -> None:
+    """Warn if many real numbers are beyond the ends of what a quantised input can hold."""
+    ends = np.array(spec.data_type.integer_range, spec.data_type.dtype)
+    if spec.info.has_per_axis_quantization or not array.size:
+        return
+    low, high = spec.dequantize(ends).tolist()
+    step = (high - low) / (int(ends[1]) - int(ends[0]))
+    # Numbers from 0 to 1 are given where 255 / 256 is the end.
+    share = np.mean((array < low - step) | (array > high + step))
+    if share > _LEAST_SATURATED:
+        _log.warning(
+            "input '%s' holds numbers from %.4g to %.4g, and %.0f %% of those given are beyond and "
+            "become one of these; give what the model expects, such as pixels from 0 to 1",
+            spec.name,
+            low,
+            high,
+            100 * share,
+        )
