@@ -420,6 +420,8 @@ def suggest_path(path: str | os.PathLike[str]) -> str:
         Text for the `fix` of an error; a general one if no name is near, or the path leads to
         something.
     """
+    if "://" in os.fsdecode(path):
+        return "Download it, and give the path of the file."
     otherwise = "Check the path and the current folder."
     folder, name = os.path.split(os.fspath(path))
     stem, suffix = os.path.splitext(name)
@@ -435,6 +437,9 @@ def suggest_path(path: str | os.PathLike[str]) -> str:
         by_stem.setdefault(os.path.splitext(other)[0], other)
     near = nearest_name(stem, by_stem, cutoff=0.7)
     if near is None:
+        return otherwise
+    is_other_kind = os.path.splitext(by_stem[str(near)])[1] != suffix
+    if is_other_kind and nearest_name(stem, [near], cutoff=0.9) is None:
         return otherwise
     return f"Did you mean '{os.path.join(folder, by_stem[str(near)])}'?"
 

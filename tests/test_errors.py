@@ -135,6 +135,8 @@ def test_a_path_that_leads_nowhere_is_answered_with_the_nearest_name_of_its_fold
     assert nearest("mobilnet_v2.tflite") == meant("mobilenet_v2.tflite")
     assert nearest("mobilnet-v2.onnx") == meant("mobilenet_v2.onnx")
     assert nearest("mobilenet_v2.armpy") == meant("mobilenet_v2.onnx")
+    assert nearest("lables.txt") == meant("labels.txt")
+    assert nearest("lables.png") == general  # less alike, and of another kind
     assert nearest("résume.npy") == meant("résumé.npy")
     assert nearest("inception.tflite") == general  # alike in its ending alone
     assert nearest("nowhere/mobilenet_v2.tflite") == general
@@ -142,6 +144,7 @@ def test_a_path_that_leads_nowhere_is_answered_with_the_nearest_name_of_its_fold
     assert nearest("labels.txt") == general  # it is there, so something else is wrong with it
     assert errors.suggest_path("a\0b") == general
     assert errors.suggest_path("") == general
+    assert errors.suggest_path("https://host/model.onnx").startswith("Download it")
 
 
 def test_a_name_for_a_path_is_sought_in_the_current_folder_for_a_relative_one(

@@ -33,11 +33,13 @@ _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 _LISTED = "Choose one that armpy --help lists"
 
 _OPTION_WORDS = {
+    "--affinity": ("pin", "place"),
     "--backends": ("accelerator", "delegate", "device", "devices", "provider", "providers"),
     "--data": ("calib", "calibrate", "calibration", "dataset", "representative", "samples"),
     "--json": ("format",),
     "--min-score": ("confidence", "score", "threshold"),
     "--runs": ("iterations", "loops", "rounds"),
+    "--side-by-side": ("compare", "versus"),
     "--shape": ("dim", "dimension", "dims"),
     "--size": ("height", "width"),
 }
@@ -46,9 +48,11 @@ _OPTION_SYNONYMS = {word: option for option, words in _OPTION_WORDS.items() for 
 
 _COMMAND_SYNONYMS = {
     "classify": "run",
+    "compare": "diff",
     "convert": "compile",
     "detect": "run",
     "infer": "run",
+    "placement": "inspect",
     "predict": "run",
 }
 """Commands by words that other tools have for them."""
@@ -254,6 +258,8 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
         if isinstance(error, click.BadOptionUsage) and not parent.resilient_parsing:
             error.ctx = context  # which the command leaves out
             raise
+        if isinstance(error, click.NoSuchOption):
+            _refuse_single_dash(command, error.option_name, arguments)
         return  # the command says it itself
     for option, count in Counter(params).items():
         if not isinstance(option, click.Option) or option.multiple or option.count:
@@ -264,6 +270,15 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
                 "Run the command once for each, or leave the others out.",
                 context,
             )
+
+
+def _refuse_single_dash(command: click.Command, unknown: str, arguments: Sequence[str]) -> None:
+    """Raise click.UsageError if an unknown option is the beginning of one with a single dash."""
+    flags = {flag for param in command.params for flag in param.opts}
+    for word in arguments:
+        name = word.partition("=")[0]
+        if name.startswith(unknown) and f"-{name}" in flags:
+            raise click.UsageError(f"'{name}' has a single dash. Write it with two: -{word}")
 
 
 def refuse_spaced_backends(command: click.Command, arguments: Sequence[str]) -> None:
@@ -375,6 +390,8 @@ def _fix_of_extra(error: click.ClickException, text: str) -> str:
     is_output = suffix[1:].isalpha() if not os.path.exists(word) else suffix == ".armpy"
     if "-o" in flags and is_output:
         return f"If it is what to write, give it as {argument('output', word)}."
+    if "--model" in flags:
+        return f"If it is a model's name, give it as {argument('model', word)}."
     if "--data" in flags and os.path.exists(word) and suffix not in MODEL_SUFFIXES:
         return f"If it is the data, give it as {argument('data', word)}."
     if "--side-by-side" in flags and suffix in MODEL_SUFFIXES:

@@ -200,9 +200,9 @@ class OptimizerOptions:
                     f"no layer of the network has the name '{pattern}', or matches it",
                     where=argument("affinity"),
                     expected=f"the name of a layer ({listed(sorted(names, key=len), 1)}) or a "
-                    "pattern such as '*conv*'",
+                    "pattern",
                     actual=f"'{pattern}'",
-                    fix="List all names with 'armpy inspect MODEL --layers'",
+                    fix=_suggest_pattern(pattern, names),
                 )
 
     def _fix_of_affinity(
@@ -215,7 +215,7 @@ class OptimizerOptions:
         place = argument("backends")
         if near := did_you_mean(backend_id, backends):
             return f"{near} If not, add '{backend_id}' to {place}"
-        return f"Add '{backend_id}' to {place}, or choose an expected backend"
+        return f"Choose an expected backend; if '{backend_id}' is installed, add it to {place}"
 
     @property
     def is_placed_by_cost(self) -> bool:
@@ -240,6 +240,16 @@ class OptimizerOptions:
 def _is_meant(layer: str, pattern: str) -> bool:
     """Return whether a pattern matches a layer's name, or that of the operator it is a part of."""
     return fnmatchcase(layer, pattern) or fnmatchcase(layer, f"{pattern}:*")
+
+
+def _suggest_pattern(pattern: str, names: Iterable[str]) -> str:
+    """Return the fix for a pattern that no layer matches; upper and lower case count."""
+    core = pattern.strip("*")
+    for name in names:
+        start = name.lower().find(core.lower())
+        if core and start >= 0:
+            return f"Did you mean '*{name[start : start + len(core)]}*'?"
+    return "List all names with 'armpy inspect MODEL --layers'"
 
 
 def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:

@@ -100,6 +100,8 @@ WRONG: list[object] = [
     ("run {model} --providers NumbaAcc", "'--providers'. Did you mean '--backends'?"),
     ("run {model} --dimension batch=3", "Did you mean '--shape'?"),
     ("run {model} --threshold 0.5", "'--threshold'. Check its name, or leave it out."),
+    ("run {model} -labels {labels}", "'-labels' has a single dash. Write it with two: --labels"),
+    ("run https://host/model.tflite", "Download it, and give the path"),
     ("run --model {model}", "Write it without one: armpy run [OPTIONS] MODEL"),
     # Pictures
     ("run {model} --image {seven} --size 3x3", "Expected 16x16; got 3x3"),
@@ -119,6 +121,10 @@ WRONG: list[object] = [
         "--output names a file of results",
         "Use armpy pictures",
     ),
+    ("run {model} {seven} --input {int32}", "every input has a value already", "Leave out"),
+    ("run {model} {int32}", "not a picture that can be read", "an array is given with --input"),
+    ("cache clear digits", "If it is a model's name, give it as --model digits"),
+    ("compare {model} {model}", "Did you mean 'diff'?"),
     # Arrays and names
     ("run {model} --input y=x.npy", f"no such input. Expected '{INPUT}'"),
     ("run {model} --input {input}={model}", "not a .npy file"),
@@ -151,7 +157,7 @@ WRONG: list[object] = [
     (
         "run {model} --affinity conv*=Npu",
         "the runtime does not use the backend 'Npu'",
-        "Add 'Npu' to --backends, or choose",
+        "Choose an expected backend; if 'Npu' is installed, add it to --backends.",
     ),
     (
         "run {model} --affinity CpuRef=*",
@@ -161,7 +167,9 @@ WRONG: list[object] = [
         "run {model} --affinity *=Numba",
         "Did you mean 'NumbaAcc'? If not, add 'Numba' to --backends.",
     ),
-    ("run {model} --affinity zz*=CpuRef", "no layer of the network has the name 'zz*'"),
+    ("run {model} --affinity zz*=CpuRef", "no layer of the network has the name 'zz*'", "List all"),
+    ("run {model} --affinity *maxpool*=CpuRef", "Did you mean '*MaxPool*'?"),
+    ("run {model} --affinity MaxPool=CpuRef", "Did you mean '*MaxPool*'?"),
     # Whose code is used
     ("run {model} --trusted-key ed25519:AAAA", "expected 32 bytes that are not all zero"),
     ("run {model} --trusted-key absent.pem", "the key cannot be read: No such file"),

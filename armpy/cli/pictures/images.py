@@ -67,7 +67,7 @@ def open_image(path: str) -> Image.Image:
             where=path,
             expected="a PNG or JPEG file, or another picture that Pillow reads",
             actual="a file that Pillow does not recognize",
-            fix="Pass a picture, or convert it to PNG",
+            fix="Pass a picture, or convert it to PNG; an array is given with --input",
         ) from error
     except FileNotFoundError as error:
         raise InvalidArgumentError(

@@ -92,6 +92,9 @@ def test_two_models_stand_side_by_side(tmp_path: Path) -> None:
     assert read_figures(page).model == "digits_int8.tflite"
     code, output = report("-o", str(page), *arguments[:2], str(tmp_path / "nowhere.tflite"))
     assert (code, "does not exist" in output) == (2, True)
+    (foreign := tmp_path / "foreign.html").write_text("<html>")
+    code, output = report("-o", str(page), *arguments[:2], str(foreign))
+    assert (code, "the page holds no figures of a report" in output) == (1, True)
 
 
 def test_svg_draws_the_layers_and_writes_no_page(

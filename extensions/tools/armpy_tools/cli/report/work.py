@@ -68,7 +68,7 @@ def report(
     show_progress = _ProgressLine()
     other = None
     if side_by_side is not None:
-        is_page = begins_page(side_by_side)
+        is_page = begins_page(side_by_side) or side_by_side.endswith((".html", ".htm"))
         other_request = replace(load_request, model=side_by_side)
         figures = (
             read_figures(side_by_side)
