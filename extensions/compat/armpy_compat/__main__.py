@@ -48,7 +48,8 @@ def main() -> None:
         if error.name == "tensorflow":
             error.add_note(_WITHOUT_TENSORFLOW)
         engine, _, module = str(error.name).partition(".")
-        if module and engine in sys.modules:
+        stand_in = getattr(sys.modules.get(engine), "__name__", "")
+        if module and stand_in.startswith("armpy_compat."):
             error.add_note(
                 f"armpy_compat stands in the place of {engine}, and has no {module}. Run the "
                 "program without it for that"
