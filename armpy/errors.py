@@ -398,7 +398,7 @@ def nearest_name(name: object, known: Iterable[object], cutoff: float = 0.6) -> 
 
 
 def full_path(path: str | os.PathLike[str]) -> str:
-    """The absolute path, for a message; as it was given if the current folder was removed."""
+    """The absolute path; as it was given if it counts from a current folder that was removed."""
     try:
         return os.path.abspath(os.fsdecode(path))
     except OSError:

@@ -126,10 +126,10 @@ def check_writable(path: str) -> None:
 
     Raises InvalidArgumentError if it cannot, or its file system is full.
     """
-    target = os.path.realpath(path)
-    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
-        return  # opening a pipe or a device has effects
     with writing(path):
+        target = os.path.realpath(path)  # there is none if the current folder was removed
+        if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+            return  # opening a pipe or a device has effects
         folder = target if os.path.isdir(target) else os.path.dirname(target)
         while not os.path.exists(folder):
             folder = os.path.dirname(folder)
@@ -145,12 +145,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
     Raises InvalidArgumentError if it cannot be written.
     """
-    target = os.path.realpath(path)
-    # What is no regular file, and what stands in a folder of others, is written in place.
-    is_new = not os.path.exists(target)
-    is_own = os.path.isfile(target) and os.access(os.path.dirname(target), os.W_OK)
-    with writing(path), replacing(target) if is_new or is_own else open(target, "wb") as file:
-        file.write(text.encode())
+    with writing(path):
+        target = os.path.realpath(path)
+        # What is no regular file, and what stands in a folder of others, is written in place.
+        is_new = not os.path.exists(target)
+        is_own = os.path.isfile(target) and os.access(os.path.dirname(target), os.W_OK)
+        with replacing(target) if is_new or is_own else open(target, "wb") as file:
+            file.write(text.encode())
 
 
 def file_stems(names: Iterable[str]) -> list[str]:

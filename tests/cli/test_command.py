@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -177,3 +178,24 @@ def test_backends_are_isolated(cli: Cli, isolation: str) -> None:
     # Working memory is in the backend's process; here are inputs and outputs.
     here = cli.document(*command)["placement"]
     assert isolated["working_memory_bytes"] < here["working_memory_bytes"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders in use cannot be removed there")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compile {} -o x.armpy",
+        "profile {} -o x.json",
+        "run {} --output x",
+        "inspect {} --dot x.dot",
+    ],
+)
+def test_outputs_in_a_folder_that_was_removed_are_refused_by_their_names(
+    command: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    status, _, err = cli(*command.format(MODEL).split())
+    assert status == 2
+    assert re.match(r"armpy: error: x[.\w]*: it cannot be written: No such file", err)
