@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,12 +119,18 @@ def test_names_in_calls_of_a_model_are_answered_with_the_form() -> None:
             model(x=X["x"])  # type: ignore[arg-type]
 
 
-def test_a_shape_alone_is_not_one_to_warm_up_for() -> None:
-    with (
-        Model(chain(1)) as model,
-        pytest.raises(InvalidArgumentError, match=r"^shapes: .*Write {'name': \(1, 3\)}"),
-    ):
-        model.warm_up([(3,)])  # type: ignore[list-item]
+@pytest.mark.parametrize("is_light", [False, True])
+@pytest.mark.parametrize("method", ["warm_up", "prepare"])
+def test_a_shape_alone_is_not_one_to_prepare_for(
+    method: str, is_light: bool, tmp_path: Path
+) -> None:
+    with armpy.load(DIGITS, backends=["NumbaAcc", "CpuRef"]) as model:
+        model.save(tmp_path / "light.armpy")
+    path = tmp_path / "light.armpy" if is_light else DIGITS
+    with armpy.load(path, backends=["NumbaAcc", "CpuRef"]) as model:
+        assert model.is_light is is_light
+        with pytest.raises(InvalidArgumentError, match=r"^shapes: .*Write {'name': \(1, 3\)}"):
+            getattr(model, method)([(1, 16, 16, 1)])
 
 
 def test_an_array_for_a_model_is_refused() -> None:

@@ -254,7 +254,7 @@ class ArchivedNetwork:
             value.name: value.info.shape if value.info.is_fully_shaped else default
             for value, default in zip(self.graph.inputs, self.graph.default_shapes, strict=True)
         }
-        if not named.keys() <= chosen.keys():
+        if not isinstance(named, Mapping) or not named.keys() <= chosen.keys():
             return None
         try:
             every = [tuple(map(index, shape)) for shape in {**chosen, **named}.values()]  # type: ignore[arg-type]  # None is not a shape

@@ -6,11 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from types import NoneType
 from typing import TYPE_CHECKING, Concatenate, Never, ParamSpec, Self, TypeAlias, TypeVar
 
 from armpy import model as parts
-from armpy.core.arguments import check_instance
 from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
@@ -304,8 +302,6 @@ class Model:
         PreparationTimeoutError is raised, and compiling goes on.
         """
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
-        for each in several:
-            check_instance(each, "shapes", Mapping, NoneType, fix="Write {'name': (1, 3)}")
         self.handle.warm_up(several, timeout_s)
 
     def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
