@@ -45,6 +45,18 @@ class HealthRules:
     """Whether a model is unhealthy while it is compiled in the background."""
 
 
+def check_model(model: object, where: str) -> None:
+    """Check that an object is a model; InvalidArgumentError, which names `where`, if it is not."""
+    if not isinstance(model, Model):
+        raise InvalidArgumentError(
+            "there is no model to run",
+            where=where,
+            expected="what armpy.load gave",
+            actual=type(model).__name__,
+            fix=f"Write {where}(armpy.load(FILE), ...)",
+        )
+
+
 class ModelHealth:
     """Decides whether a model can answer: by its latest answers, else by a run with zeros.
 

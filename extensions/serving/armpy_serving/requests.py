@@ -89,6 +89,8 @@ def read_request(
     UnimplementedError
         If an output is asked for in a way that there is not; see `check_output`.
     """
+    if isinstance(body, str):
+        raise _wrong("the body is a text", "bytes", "str", "Encode it: body.encode()")
     whole = memoryview(body)
     length = len(whole) if header_length is None else header_length
     if not 0 <= length <= len(whole):

@@ -12,7 +12,7 @@ from typing import Any
 from armpy import Model
 from armpy.errors import InvalidArgumentError, ModelUnavailableError, did_you_mean
 from armpy_serving.contents import Array
-from armpy_serving.health import HealthRules, ModelHealth
+from armpy_serving.health import HealthRules, ModelHealth, check_model
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.protocol import datatype_of, model_metadata, tensor_metadata
 from armpy_serving.requests import InferenceRequest, read_request, write_answer
@@ -50,14 +50,7 @@ class ServedModel:
         run_async: Callable[..., Coroutine[Any, Any, dict[str, Array]]] | None = None,
         rules: HealthRules | None = None,
     ) -> None:
-        if not isinstance(model, Model):
-            raise InvalidArgumentError(
-                "there is no model to run",
-                where="ServedModel",
-                expected="what armpy.load gave",
-                actual=repr(model),
-                fix="Write ServedModel(armpy.load(FILE), name)",
-            )
+        check_model(model, "ServedModel")
         self.model = model
         self._run_async = run_async or model.run_async
         self.name = name
@@ -150,9 +143,6 @@ class ServedModel:
             Value of that header for the answer; None if the answer is JSON alone.
         """
         try:
-            if isinstance(body, str):
-                fix = "Encode it: body.encode()"
-                raise InvalidArgumentError("the body is a text, not bytes", where="body", fix=fix)
             request = self.read(body, header_length)
             results = self.run(
                 request.inputs, request.datatypes, request.outputs, request.deadline_s

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from armpy import Model
 from armpy.core.arguments import MOST_THREADS, check_whole
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
+from armpy_serving.health import check_model
 
 _WHEN_FULL = ("wait", "error")
 _MODES = ("batch", "direct")
@@ -45,13 +45,7 @@ def checked_arguments(
     InvalidArgumentError
         If one cannot be used.
     """
-    if not isinstance(model, Model):
-        raise InvalidArgumentError(
-            "there is no model to run",
-            where="Batcher",
-            expected="what armpy.load gave",
-            actual=type(model).__name__,
-        )
+    check_model(model, "Batcher")
     _check_whole("max_batch", max_batch)
     check_whole(workers, "Batcher: workers", least=1, most=MOST_THREADS)
     waiting = 8 * max_batch if max_waiting is None else max_waiting
