@@ -382,7 +382,7 @@ def usage_line(context: click.Context) -> str:
 
 
 def _fix_of_extra(error: click.ClickException, text: str) -> str:
-    """The fix of an argument too many: the output's option, if it is a file that is not there."""
+    """The fix of an argument too many: the option that it is for, as far as it shows that."""
     command = getattr(getattr(error, "ctx", None), "command", None)
     flags = {flag for param in getattr(command, "params", ()) for flag in param.opts}
     word = text.partition("(")[2].rstrip(")")

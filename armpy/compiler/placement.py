@@ -44,6 +44,10 @@ class Refusal:
         return self.support.text
 
 
+_MOST_NAMED = 3
+"""Reasons, and operations of each, in the text of a placement, which is one line of a log."""
+
+
 def counted_refusals(refusals: Iterable[Refusal]) -> list[tuple[int, Refusal]]:
     """The first refusal of each operation by each backend for each reason, with their number.
 
@@ -208,11 +212,12 @@ class Placement:
         for count, refusal in counted_refusals(self.refusals):
             same_reason = operations.setdefault((refusal.backend, refusal.text), [])
             same_reason.append(f"{refusal.operation} x{count}")
-        # The text is one line of a log.
         parts = []
-        for (backend, reason), counts in list(operations.items())[:3]:
-            more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
-            parts.append(f"{', '.join(counts[:3])}{more} refused by {backend} ({reason})")
+        for (backend, reason), counts in list(operations.items())[:_MOST_NAMED]:
+            shown = ", ".join(counts[:_MOST_NAMED])
+            if len(counts) > _MOST_NAMED:
+                shown += f" and {len(counts) - _MOST_NAMED} more"
+            parts.append(f"{shown} refused by {backend} ({reason})")
         if len(operations) > len(parts):
             parts.append(f"{len(operations) - len(parts)} more reasons in the placement report")
         return "; ".join(parts)

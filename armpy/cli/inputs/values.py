@@ -200,17 +200,17 @@ def _stored(spec: TensorSpec, array: Array, *, quantize: bool) -> Array:
 
 def _warn_of_saturation(spec: TensorSpec, array: Array) -> None:
     """Warn if many real numbers are beyond the ends of what a quantised input can hold."""
-    ends = np.array(spec.data_type.integer_range, spec.data_type.dtype)
     if spec.info.has_per_axis_quantization or not array.size:
         return
+    ends = np.array(spec.data_type.integer_range, spec.data_type.dtype)
     low, high = spec.dequantize(ends).tolist()
-    step = (high - low) / (int(ends[1]) - int(ends[0]))
-    # Numbers from 0 to 1 are given where 255 / 256 is the end.
+    # A step more: numbers from 0 to 1 are given where 255 / 256 is the end.
+    step = spec.info.scale
     share = np.mean((array < low - step) | (array > high + step))
     if share > _LEAST_SATURATED:
         _log.warning(
             "input '%s' holds numbers from %.4g to %.4g, and %.0f %% of those given are beyond and "
-            "become one of these; give what the model expects, such as pixels from 0 to 1",
+            "become one of these; give the numbers that the model was made for",
             spec.name,
             low,
             high,

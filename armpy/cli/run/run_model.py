@@ -48,6 +48,11 @@ class RunRequest:
     trace: str | None = None
     softmax: bool = False  # whether scores of classes become probabilities
 
+    @property
+    def is_random(self) -> bool:
+        """Return whether no input is given."""
+        return self.image is None and not self.inputs.arrays
+
     def __post_init__(self) -> None:
         if self.image is None and self.picture.is_normalizing:
             raise InvalidArgumentError("--range, --mean and --std need --image")
@@ -108,7 +113,7 @@ def run_model(
     """
     labels = None if request.labels is None else read_labels(request.labels)
     metadata = None
-    if request.image is not None or request.inputs.arrays:  # random numbers are read without
+    if not request.is_random:  # random numbers are read without
         from armpy.cli.pictures.file_metadata import FileMetadata
 
         metadata = FileMetadata(model)
@@ -141,7 +146,7 @@ def run_model(
 
         write_text(request.trace, to_chrome_trace(profiler))
         files.append(request.trace)
-    hints = (RANDOM_NUMBERS_HINT,) if labels is not None and metadata is None else ()
+    hints = (RANDOM_NUMBERS_HINT,) if labels is not None and request.is_random else ()
     placement = model.placement
     return RunReport(
         inputs.origin,

@@ -27,8 +27,8 @@ def described_kernels(chosen_isa: Callable[[], Isa]) -> Iterator[str]:
     elif broken := broken_compiler():
         # The doctor counts lines that begin so, and the command is what it prints last.
         yield (
-            f"problem: kernels cannot be compiled, as Numba cannot be imported: {broken} "
-            "Run: pip install --force-reinstall numba"
+            "problem: kernels cannot be compiled, as Numba cannot be imported: "
+            f"{broken.rstrip('.')}. Run: pip install --force-reinstall numba"
         )
     else:
         yield "compiler: Numba and LLVM"

@@ -83,8 +83,8 @@ def run_one(model: Model, request: PictureRequest) -> tuple[RunReport, Findings 
 def show_one(path: str, model: Model, request: PictureRequest, *, as_json: bool) -> None:
     """Run a model once and print the report."""
     report, findings = run_one(model, request)
-    is_random = request.image is None and not request.inputs.arrays
-    show_hints((*([RANDOM_NUMBERS_HINT] if is_random else []), *report.hints))
+    hints = [RANDOM_NUMBERS_HINT, *report.hints] if request.is_random else report.hints
+    show_hints(hints)
     if as_json:
         document = None if findings is None else asdict(findings)
         print_json({**run_document(path, report), "findings": document})
