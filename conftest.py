@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings that hold for all tests of a checkout: which of them the installed extensions allow."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What people run by hand, each in an environment of its own: ``nox -l`` lists it.
 
 The sessions run the scripts and commands that ``.ci/run`` runs.

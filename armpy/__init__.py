@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy runs neural networks in Python on whatever accelerators are installed beside it.
 
 Examples

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy import ops as ops
 from armpy.backend.memory.external_memory import (
     ExternalMemory as ExternalMemory,

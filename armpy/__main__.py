@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lets ``python -m armpy`` do what the `armpy` command does."""
 
 import sys

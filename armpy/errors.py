@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every exception that armpy raises.
 
 The tree::

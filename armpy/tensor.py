@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Description of a tensor: shape, data type, quantisation, constness."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small enums and value types that every package uses."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures how long many installed backends take to be listed, and to be loaded.
 
 Every figure is the best of several processes of their own, over fake distributions that are

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Callers of batchers of both modes and of a pool of two threads, in turns; memory, start times.
 
 python -m benchmarks.batching                     # the networks below, each in a new process

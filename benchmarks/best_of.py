@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares placement by measured cost with the best single backend, for each model.
 
 A model runs on each backend alone (CpuRef takes what it lacks) and as ``preference="fastest"``

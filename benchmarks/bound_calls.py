@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Bound calls beside LiteRT's ``invoke`` on the same arrays, and beside other ways to call.
 
 ``python -m benchmarks.bound_calls MODELS`` (a directory) prints medians and, for pairs of rounds

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures what a backend in C costs beside its own work: calls, questions, and weights.
 
 The library is that of ``armpy new-backend --style c``, built with the C compiler ``cc``; the

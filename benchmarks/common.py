@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What the benchmarks share: processes of their own, inputs, counts, and where figures go."""
 
 from __future__ import annotations

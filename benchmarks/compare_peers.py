@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares armpy on NumbaAcc with LiteRT, OpenVINO and ONNX Runtime, model by model.
 
 Every model is measured in a process of its own, pinned to as many cores as there are threads.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cost of LiteRT's interface on armpy: `Interpreter.invoke` beside the bound call below it.
 
 ``python -m benchmarks.compat_litert MODEL.tflite...`` prints, for each model, microseconds per call

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures control flow of the core: microseconds per turn of loops and per choice.
 
 The turns run on CpuRef, where the core executes control flow, and on NumbaAcc, whose programs have

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures CpuRef: time per run, load time, peak memory, import time.
 
 Every figure comes from processes of their own, on one thread, each the median over

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures decoders as onnxruntime-genai's builder writes them, with weights of few bits.
 
 Layers with random weights: MatMulNBits in blocks of 32 with zero points, GroupQueryAttention with

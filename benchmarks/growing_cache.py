@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures decoders whose cache of keys and values grows by one with each token.
 
 A decoder with random weights (4 layers, width 256, 8 heads) whose cache of one open length is

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures what armpy adds to an engine that a backend hosts.
 
 A model runs through armpy, all its layers on the engine's backend, and in the engine directly, on

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a process of its own costs an execution, and how soon one is there again.
 
 ``python -m benchmarks.isolation [--faults N]`` prints, for sums of few and of many elements, the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes the larger networks of the benchmark with Keras: .tflite files, float32 and int8.
 
 TensorFlow is no dependency of armpy: this script runs in an environment of its own and imports

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes smaller networks of many sorts with Keras: .tflite files in every kind of numbers.
 
 TensorFlow is no dependency of armpy: this script runs in an environment of its own, as

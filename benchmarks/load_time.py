@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures how load times grow with the number of layers, by shape of graph and backend.
 
 Every figure is processor time of a process of its own, from a .tflite file's bytes to a model that

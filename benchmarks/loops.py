@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures loops of model files: processor time per turn, beside ONNX Runtime's or LiteRT's.
 
 Each loop runs on NumbaAcc (the layers that it refuses on CpuRef) and on the peer, one thread each,

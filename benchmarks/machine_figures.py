@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares kernels chosen by measured figures of this machine with those chosen by built-in ones.
 
 Both models are loaded into one process, on one thread, and take turns, so that whatever else the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Mends what some engines refuse in model files, and what makes no difference to the others."""
 
 from __future__ import annotations

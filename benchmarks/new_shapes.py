@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures what input shapes cost that a loaded model has not seen: armpy's against ONNX Runtime's.
 
 Networks of random weights with one to three open dimensions (see `NETWORKS`), or .onnx files. Every

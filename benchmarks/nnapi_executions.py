@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's executions of a sum of eight floats beside `LoadedNetwork.run` of the same network.
 
 ``python -m benchmarks.nnapi_executions`` prints medians in microseconds, and for rounds that were

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures what a call through ONNX Runtime's API costs beyond armpy's own call.
 
 The same arrays go through `Model.run` of a session's model and through each way to call the

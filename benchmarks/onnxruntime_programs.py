@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Published packages on ONNX Runtime, and unchanged on armpy: their answers and times, in turns.
 
 The packages have to be installed, with ONNX Runtime and their models; see

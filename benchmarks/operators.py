@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures single ONNX operators on armpy beside ONNX Runtime, one thread each, in turns.
 
 Each case is a model of one node with random inputs; inputs and outputs are bound. Ratios are ONNX

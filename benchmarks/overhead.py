@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures what a call costs beyond the work of its backend.
 
 For each backend the same arrays go through every layer of a call, in turns, on one thread; each

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Engines that armpy is compared with, and armpy itself, ready to run a model file.
 
 Each takes a model file, inputs in order and a number of threads, binds everything once, and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures whether the placement that "fastest" chooses is as fast as any other.
 
 For each model: what ``preference="fastest"`` has chosen, decided anew, against every backend with

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures compiled models in a process: how long loads take, and what processes share.
 
 Processor time of `armpy.load` after imports, of one compiled model and of 100 in one process; and

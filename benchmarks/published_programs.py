@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Uses of published packages that bring an ONNX model, on inputs that are made here.
 
 Each function imports its package, which is not one of armpy's requirements, and returns how to

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`IRuntime.EnqueueWorkload` of `armpy_compat.pyarmnn` beside armpy's own call.
 
 ``python -m benchmarks.pyarmnn_calls MODELS`` (files) prints, for each model, microseconds per call

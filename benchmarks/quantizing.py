@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares `armpy_tools.quantize` with the quantising of TensorFlow's converter, on the same data.
 
 ``python -m benchmarks.quantizing train DIR`` (with TensorFlow) trains small networks on digits, and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes ResNet-like int8 networks with random weights, for `compare_peers`.
 
 Two networks of residual blocks with 64 to 512 channels on images of 56 down to 7 pixels a side:

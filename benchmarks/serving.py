@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a server makes of armpy's models: overhead of a request, and throughput beside peers.
 
 ``python -m benchmarks.serving triton overhead`` serves a product of 64 by 10 numbers by armpy and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A text encoder of the usual kind as an ONNX file, with random weights."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Requests to a KServe server: armpy beside NumPy and ONNX Runtime in the same server, in turns.
 
 python -m benchmarks.serving_kserve                    # what a request takes of the processor

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Triton for the benchmarks of servers: its models, its clients, its processes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures what a machine needs for armpy: installed bytes, memory, disk, time of starts.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures the throughput of executions that are spread over two backends.
 
 Four threads call a model as fast as they can: on each backend alone, with one thread and one core,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares armpy's starts with other engines': time to the first result, its parts, peak memory.
 
 Every figure is of a process of its own on one core and one thread. The ways to start and the peer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures whether a model's time depends on what it is given: numbers that fade slow nothing down.
 
 Each model is loaded once on NumbaAcc and one thread, and runs on inputs of several kinds in turns:

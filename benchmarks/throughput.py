@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Images per second of many callers on one model, and of batches, beside other engines.
 
 ``python -m benchmarks.throughput MODEL... [--callers 8] [--cores 2] [--seconds S] [--json FILE]``

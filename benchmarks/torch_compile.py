@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Modules of torchvision, timm and transformers with random weights, by ``torch.compile``.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes .onnx files of networks in their usual sizes, built in PyTorch, for `compare_peers`.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """How Sphinx builds the documentation site: `python scripts/build_site.py`.
 
 The source folder is the project's, so that links between pages are the same here and in the files.

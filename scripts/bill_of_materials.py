@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Adds a bill of materials to built wheels: `python scripts/bill_of_materials.py WHEEL ...`.
 
 The bill is CycloneDX (JSON) in the folder ``sboms`` of the wheel's ``.dist-info`` (PEP 770). It

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builds the kernel packs that come with NumbaAcc: common networks start without a compiler.
 
 Usage::

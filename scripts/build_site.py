@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Build the documentation site: `python scripts/build_site.py [FOLDER]`, with the extra `docs`.
 
 Warnings are errors: a link or a heading that is not there, a docstring that is not well-formed, a

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Check pages in headless Chromium: nothing fails or is loaded, and axe-core finds no fault.
 
     python scripts/check_pages.py report.html

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Counts the elements in which NumbaAcc differs from CpuRef, of everything that has to be equal.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares `armpy_compat.pyarmnn` with genuine PyArmNN: models, and networks built by hand.
 
 Debian 12 has PyArmNN 20.08 with its CpuRef. Unpack it, and make an environment for it::

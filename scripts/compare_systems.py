@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares models on two systems of one machine: answers, starts and times of calls.
 
 Usage::

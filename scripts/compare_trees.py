@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares two source trees: answers bit for bit, times in turns, and compiled models.
 
 Usage::

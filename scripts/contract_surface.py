@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares the surface of `armpy.backend` with the one recorded for its version, or records it.
 
 Usage::

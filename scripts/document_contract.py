@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes backend_contract.md from the docstrings of `armpy.backend`, or checks that page.
 
 Usage::

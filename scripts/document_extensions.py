@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes armpy/plugins/extension_tables.py from the projects of this repository, or checks it.
 
 Usage::
@@ -30,8 +29,7 @@ ROOT = Path(__file__).parents[1]
 PATH = ROOT / "armpy" / "plugins" / "extension_tables.py"
 WIDTH = 100
 
-HEAD = '''# SPDX-License-Identifier: Apache-2.0
-"""Tables of what armpy's extensions add, for errors about those that are not installed.
+HEAD = '''"""Tables of what armpy's extensions add, for errors about those that are not installed.
 
 Made by scripts/document_extensions.py; do not edit. Nothing here decides what is used: installed
 distributions announce themselves by entry points.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/load_options.md from the options of loading, or checks it.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/onnx.md from the operators that the ONNX front-end knows, or checks it.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes operations.md from the operation definitions, or checks that it is up to date.
 
 Usage::

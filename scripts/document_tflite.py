@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes tflite_operators.md: builtin operators of .tflite files, and who runs which types.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Common code of the scripts that write pages of documentation."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs armpy on an emulated 64-bit Arm processor.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs armpy on Windows' Python under Wine.
 
 Usage::

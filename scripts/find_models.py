@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds models and data in folders and installed packages, and makes samples of them.
 
 Usage::

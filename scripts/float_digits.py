@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes the example model of digits on real numbers: `python scripts/float_digits.py FILE.tflite`.
 
 For pages that show what is done with a float model.

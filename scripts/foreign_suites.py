@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs suites of other projects on armpy and on ONNX Runtime, and compares the counts.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Changes single expressions of armpy's code and finds out how many changes are noticed.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Follows a new user of armpy from nothing to results in seven commands, and times it.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Run the conformance kit on backends with one planted fault each, and print what found it.
 
 ``scripts/planted_faults.py [NAME ...]`` takes the faults whose names contain one of these texts;

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builds a release and checks it; publishes nothing.
 
 Usage::
@@ -36,6 +35,7 @@ from typing import Any, TypeAlias
 from bill_of_materials import add_bill
 from packaging.requirements import Requirement
 from try_sources import build as build_copy
+from try_sources import copy_project
 from try_wheels import BACKEND_IDS, read_digit, wrong_in
 from wheel_contents import problems_in
 
@@ -149,7 +149,9 @@ def build(folders: Iterable[Path], out: Path) -> list[str]:
     """Build source archives and wheels, and check their metadata."""
     out.mkdir(parents=True, exist_ok=True)
     for folder in folders:
-        problems = run([sys.executable, "-m", "build", "--outdir", str(out), str(folder)])
+        with tempfile.TemporaryDirectory() as work:
+            copy = copy_project(folder, Path(work))
+            problems = run([sys.executable, "-m", "build", "--outdir", str(out), str(copy)])
         if problems:
             return problems
     problems = finish_wheels(out)

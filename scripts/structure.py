@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Counts what makes a tree hard to read, and holds each count against its ceiling.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Counts what loads and a call of a model go through: files, functions, classes of the core.
 
 Usage::

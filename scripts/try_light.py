@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs the compiled digits without a compiler: `python scripts/try_light.py MODEL.armpy`.
 
 Needs an environment with armpy, NumPy, pluggy and packaging alone.

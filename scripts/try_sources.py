@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Unpacks source archives and has each pass its own tests, without the checkout.
 
 Usage::
@@ -50,8 +49,10 @@ LEFT_OUT = (
 _NOT_COPIED = shutil.ignore_patterns(
     "__pycache__", "*.egg-info", "build", ".cache", "dynamic_examples"
 )
-_OF_ARMPY = ("pyproject.toml", "setup.cfg", "README.md", "LICENSE", "NOTICE", "armpy", "backends")
+_OF_ARMPY = ("pyproject.toml", "setup.cfg", "README.md", "armpy", "backends")
 """What armpy's own wheel is built from."""
+LICENSES = ("LICENSE", "NOTICE")
+"""Files of the checkout's root that every distribution holds."""
 
 Projects = dict[str, tuple[Path, dict[str, Any]]]  # Any: a table of TOML
 """Folder and ``project`` table by the distribution's name."""
@@ -127,13 +128,21 @@ def requirements_of(table: dict[str, Any], extras: Iterable[str]) -> Iterator[Re
 
 
 def build(home: Path, work: Path) -> None:
-    """Build a project's source archive, and its wheel from that, in a copy.
-
-    What earlier builds have left in the checkout has no part in it.
-    """
+    """Build a project's source archive, and its wheel from that, with what is installed here."""
     begin = time.monotonic()
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(work / "dist")]
+    _run([*command, str(copy_project(home, work))])
+    print(f"built {_place(home)} in {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def copy_project(home: Path, work: Path) -> Path:
+    """Copy a project to build from, with the licence and the notice; return the copy's folder.
+
+    Files that earlier builds have left in the checkout are not copied.
+    """
     copy = work / "copies" / home.name
-    names = _OF_ARMPY if home == ROOT else [path.name for path in home.iterdir()]
+    names = [path.name for path in home.iterdir() if home != ROOT or path.name in _OF_ARMPY]
+    names += [str(ROOT / name) for name in LICENSES]
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir(parents=True)
     for name in names:
@@ -141,9 +150,7 @@ def build(home: Path, work: Path) -> None:
             shutil.copytree(home / name, copy / name, ignore=_NOT_COPIED)
         else:
             shutil.copy(home / name, copy)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(work / "dist")]
-    _run([*command, str(copy)])
-    print(f"built {_place(home)} in {time.monotonic() - begin:.0f} s", flush=True)
+    return copy
 
 
 def make_base(requirements: Sequence[str], folder: Path) -> Path:

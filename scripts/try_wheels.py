@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builds armpy's wheels, installs them in fresh environments, and has them run a model.
 
 Usage::

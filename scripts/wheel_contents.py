@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks what is in wheels: `python scripts/wheel_contents.py WHEEL ...`.
 
 A wheel has valid metadata, its licence and its notice, a bill of materials that says what is in it,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sizes, counts and times that callers give: each is used, or refused with armpy's own error."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The errors that users meet most name the thing, the values and the fix."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The forge's files: what runs there, with which rights, and that they agree with the tree."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files and folders as users have them: odd names, held by others, changed or gone meanwhile."""
 
 from __future__ import annotations

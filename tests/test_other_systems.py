@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Systems that are not here: macOS with what it lacks taken away, and what Windows refuses."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What starts may import: each line of a table is a start and its budget.
 
 Times of starts are not measured here: they are the imports' for the most part, and these do not

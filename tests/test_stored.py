@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantization.quantize and dequantize, by TensorFlow Lite's rules."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Everything that a backend's author imports; the contract of `BACKEND_API_VERSION`."""
 
 from armpy.core.lazy import offer

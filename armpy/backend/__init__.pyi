@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.backend.caches import (
     CacheEntry as CacheEntry,
     CacheUse as CacheUse,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Contents of backends' caches on disk, for people to look at and clear."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The execution that is under way: what stops it, and how urgent it is."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Capabilities: features of a backend beyond running layers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Objects that a backend keeps for a runtime, a network or a profile."""
 
 from __future__ import annotations

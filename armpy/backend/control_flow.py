@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Time limits of control flow for backends, and marks on networks that are soon forgotten."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices of a backend: names, speed, and numerics."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Vendor extensions: operand types and operations that a backend adds under a name of its own."""
 
 from __future__ import annotations

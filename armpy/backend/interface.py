@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The interface that every backend implements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layer support: a backend's answer to the question whether it can run a layer."""
 
 from __future__ import annotations

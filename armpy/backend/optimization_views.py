@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Optimization views: a backend's answer to a subgraph that it may optimise."""
 
 from __future__ import annotations

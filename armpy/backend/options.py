@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of a backend, declared as data and checked before the backend sees them."""
 
 from __future__ import annotations

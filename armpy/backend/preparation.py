@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Preparation request: what an application wants of a network that a backend prepares, and when."""
 
 from __future__ import annotations

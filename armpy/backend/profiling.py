@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Counters and measurements that a backend adds to the profile of one network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled programs in files: how a backend writes its own down, and reads them again."""
 
 from __future__ import annotations

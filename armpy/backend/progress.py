@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Progress of long tasks, reported by backends and heard by applications."""
 
 from __future__ import annotations

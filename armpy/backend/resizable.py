@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs that are made again for other sizes without being compiled again."""
 
 from __future__ import annotations

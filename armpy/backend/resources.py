@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resources of a backend for one loaded network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Timing: the duration of an execution on a device, as measured by its backend."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tuning: requests to measure which choices are fastest here, and their results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Workloads: executable form of single layers, made by a backend's factory."""
 
 from __future__ import annotations

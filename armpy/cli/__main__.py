@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Entry of the `armpy` command: handles errors, interrupts and closed pipes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command ``armpy`` and the list of its commands; each is a folder of its name."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Groups of commands, imported when they run, plugins' last; and messages of usage errors."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reads arrays from files, and writes the files of commands, with errors that name them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads a model as the command line says."""
 
 from __future__ import annotations

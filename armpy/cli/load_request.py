@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Request to load a model, as the command line says it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options that several commands have."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Subcommands of plugins, called through the plugin boundary."""
 
 from __future__ import annotations

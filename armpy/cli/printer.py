@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes to stdout: lines and tables for people, JSON for programs."""
 
 from __future__ import annotations

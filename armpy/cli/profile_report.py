@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reports and tables of profiles: slowest steps, all time by its parts, changes between two."""
 
 from __future__ import annotations

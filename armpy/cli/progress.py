@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shows on a terminal how far backends are with what takes long."""
 
 from __future__ import annotations

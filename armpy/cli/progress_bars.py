@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Bars on a terminal, as rich draws them."""
 
 from __future__ import annotations

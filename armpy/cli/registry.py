@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends and front-ends as the command line chooses them, with their options."""
 
 from __future__ import annotations

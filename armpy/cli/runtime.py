@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runtimes as the command line says, and models that are loaded on them."""
 
 from __future__ import annotations

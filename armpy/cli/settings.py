@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings of every command besides its own options."""
 
 from __future__ import annotations

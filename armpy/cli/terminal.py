@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stdout as a terminal: colours, and tables that are folded where it is narrow."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Option values that are more than a word or a number."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arguments of functions as the command line's options: for errors, as no start needs it."""
 
 from __future__ import annotations

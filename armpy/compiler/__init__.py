@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compilation of a graph to an optimised network with a backend for every layer.
 
 In come a graph, the backends and options; out comes an `OptimizedNetwork`, which says for every

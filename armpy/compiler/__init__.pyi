@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.compiler.folding.constants import Evaluator as Evaluator
 from armpy.compiler.folding.sizes import fold_sizes as fold_sizes
 from armpy.compiler.optimize import (

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backend assignment: each layer goes to the first backend that supports it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Preparation in time: how long backends may take, and answers that come too late."""
 
 from __future__ import annotations

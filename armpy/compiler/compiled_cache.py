@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled cache: a part that was compiled before is loaded instead of compiled again.
 
 A file is believed if it is sound (see `armpy.store.entries`), was written for the same contents

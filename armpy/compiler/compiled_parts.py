@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Archived parts: parts of a network that a compiled model has programs of."""
 
 from __future__ import annotations

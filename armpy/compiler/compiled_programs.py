@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Saved programs: what a backend writes down of a compiled program, checked.
 
 The core's cache (`compiled_cache`) and compiled models (`armpy.model.save`) keep programs in files

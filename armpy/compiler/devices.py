@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices of backends: facts without running anything, figures and their look-up."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graph dumps: drawings of a graph at each stage of optimisation, and the parts backends get."""
 
 from __future__ import annotations

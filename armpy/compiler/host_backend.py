@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The core itself as a backend: it runs control flow that no backend takes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Optimised networks some of whose inputs and outputs lie in memory that backends import."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Gives the graphs of loops the shapes that they have in every turn.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Notebook displays: tables in HTML in the place of texts."""
 
 from __future__ import annotations

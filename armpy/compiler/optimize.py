@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compilation of a graph to an optimised network: assign, substitute, bridge, plan memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Optimised network: a graph whose every layer has its backend, as it is inspected and kept."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The options of the optimiser."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Selection of optimiser passes: only those with work to do are imported."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Placement report: which layer runs where, and why not elsewhere."""
 
 from __future__ import annotations

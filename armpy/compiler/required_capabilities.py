@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Capabilities that a layer requires of a backend, which is not asked about it without them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rebuilds a graph with the facts known by now: shapes, constants, fewer layers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Subgraph substitution: offers parts to their backends and applies what these answer."""
 
 from __future__ import annotations

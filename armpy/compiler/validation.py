@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Validation of a graph as it is loaded, and the shapes that it is prepared for then."""
 
 from __future__ import annotations

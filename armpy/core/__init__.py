@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Base of all packages, with nothing of networks.
 
 In and out: nothing flows through. Lazy exports (`lazy`), resolved types of dataclass fields

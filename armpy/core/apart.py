@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tasks on threads of their own, which their caller may leave alone."""
 
 from __future__ import annotations

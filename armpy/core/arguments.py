@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks of sizes, counts, times and objects that callers give."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The C library of this process, on POSIX and Windows."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Dataclasses whose methods are compiled when they are first used.
 
 The standard library's decorator compiles up to six methods of each class while a module is

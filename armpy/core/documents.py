@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Documents: values made of what JSON can hold."""
 
 from __future__ import annotations

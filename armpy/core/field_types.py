@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resolved types of dataclass fields."""
 
 from __future__ import annotations

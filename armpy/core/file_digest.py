@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Contents of regular files, and their SHA-256."""
 
 from __future__ import annotations

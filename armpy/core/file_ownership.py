@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Places on disk: what armpy keeps, and whether another user can change a file or path.
 
 Notes

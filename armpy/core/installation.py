@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Commands that install more of armpy, by where the running armpy came from."""
 
 from __future__ import annotations

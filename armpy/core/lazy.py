@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lazy exports of packages: a name's module is imported when the name is first asked for.
 
 A process pays only for its own use: a model of three kinds of layers needs the definitions of three

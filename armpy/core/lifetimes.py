@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Overlaps of lifetimes, and placement by them, without a look at every pair."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Identity of this machine, for measurements on it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of this process and of the machine, on POSIX and Windows."""
 
 from __future__ import annotations

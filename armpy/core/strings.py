@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Strings as elements of tensors: their canonical form, and their bytes in files.
 
 An element is a ``str``. Model files hold bytes, which need not be UTF-8: those that cannot be

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Marks for traces of the whole system: sections for ftrace, names of compiled code for perf.
 
 Examples

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Turns: several things measured beside each other, so that what else a machine does is shared."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Numbers, types and commands in words, for people."""
 
 from __future__ import annotations

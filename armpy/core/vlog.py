@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Verbose logging by tags, for debugging.
 
 Examples

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loaded networks and what runs them.
 
 In comes an optimised network and then arrays; out come arrays, futures and errors that name the

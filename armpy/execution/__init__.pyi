@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.calls.execution import Execution as Execution
 from armpy.execution.arrays.imported_tensor import ImportedTensor as ImportedTensor
 from armpy.execution.arrays.conversion import as_input as as_input

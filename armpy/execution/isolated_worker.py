@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Carries out the application's requests in the worker."""
 
 from __future__ import annotations

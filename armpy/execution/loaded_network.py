@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loaded network: one that is ready to run, whatever its inputs' shapes turn out to be."""
 
 from __future__ import annotations

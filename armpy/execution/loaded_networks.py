@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The networks that are loaded on a runtime, which go with it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Optimises networks without loading them."""
 
 from __future__ import annotations

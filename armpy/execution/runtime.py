@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The runtime: keeps backends and loaded networks, and runs them."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Front-ends, which make an `armpy.graph.network.Network` of a file, and the writer of .tflite."""

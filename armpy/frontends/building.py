@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Adding layers to networks, for front-ends whose operators become several of them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy's own front-ends, registered through the hook that plugins use."""
 
 from __future__ import annotations

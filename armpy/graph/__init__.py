@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The graph that a network is, and parts of it."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.graph.dump import to_dot as to_dot
 from armpy.graph.graph import SIZE_TYPES as SIZE_TYPES, SizesValue as SizesValue
 from armpy.graph.graph import Graph as Graph, Layer as Layer, Value as Value, Variable as Variable

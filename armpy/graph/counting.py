@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops that count: how many turns they have, and what their counters are meanwhile."""
 
 from __future__ import annotations

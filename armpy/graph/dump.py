@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Draws a graph as text for Graphviz."""
 
 from __future__ import annotations

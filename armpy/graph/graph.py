@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The graph that a network is: layers joined by values, never changed once made."""
 
 from __future__ import annotations

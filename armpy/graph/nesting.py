@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The graphs that a graph's control flow layers run."""
 
 from __future__ import annotations

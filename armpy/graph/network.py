@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The builder that applications and front-ends call to make a graph."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The rewriter: a forward walk over a graph that makes another graph of it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A part of a graph, as it is shown to a backend."""
 
 from __future__ import annotations

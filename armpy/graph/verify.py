@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Verification that a graph is well formed."""
 
 from __future__ import annotations

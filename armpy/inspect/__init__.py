@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts of a model, and where each layer of its file went; for people and programs."""
 
 from armpy.inspect.describing import describe_file, describe_model, describe_network

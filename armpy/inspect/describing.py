@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Describes models: what their files are made of, and where each layer went."""
 
 from __future__ import annotations

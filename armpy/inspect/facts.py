@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plain data about a model: its file, layers and tensors, and the programs that run them."""
 
 from __future__ import annotations

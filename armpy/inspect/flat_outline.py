@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An outline's graphs as one list of operators and one of tensors, with their states."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The layers that a file's operators became in armpy's network, with actual shapes."""
 
 from __future__ import annotations

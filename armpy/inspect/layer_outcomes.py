@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Outcome of each operator of a file: where it runs, or why it need not."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resolution of layers to the operators of a file that they were made from, by their names."""
 
 from __future__ import annotations

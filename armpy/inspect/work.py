@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Work of a layer: arithmetic operations and bytes."""
 
 from __future__ import annotations

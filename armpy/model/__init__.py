@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The two-line way: `armpy.load` a file, call what comes back.
 
 In comes a file, bytes or a graph; out comes a `Model`, which takes and gives arrays by name. Begin

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.model import derived_models as derived_models
 from armpy.model import display as display
 from armpy.model import pickling as pickling

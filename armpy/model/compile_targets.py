@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Targets: machines that backends can make programs for, by name."""
 
 from __future__ import annotations

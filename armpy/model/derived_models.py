@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Derived models: a model's network for other shapes or with other outputs, on its runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Showing: models and what belongs to them, for consoles and notebooks."""
 
 from __future__ import annotations

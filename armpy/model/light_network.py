@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Archived network: a compiled file's programs, which run without what compiles networks.
 
 It stands in for a `LoadedNetwork` because loading one takes seven times as long as starting the

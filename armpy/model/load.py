@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads models: compiled models at once, others by their front-ends."""
 
 from __future__ import annotations

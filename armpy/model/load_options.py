@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of loading: one list, which all that treats them is derived from.
 
 Each field of `LoadOptions` has its `OptionInfo` in the field's metadata. From it come the key of

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Request of `armpy.load`: all that it is asked for."""
 
 from __future__ import annotations

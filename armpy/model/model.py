@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model, the two-line way: load a network, call it."""
 
 from __future__ import annotations

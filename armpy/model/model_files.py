@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model files and their front-ends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Network handle: a model's network on its runtime, from when it is loaded until it is closed."""
 
 from __future__ import annotations

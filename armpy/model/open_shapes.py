@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shapes for inputs whose sizes a model leaves open, as every command chooses them."""
 
 from __future__ import annotations

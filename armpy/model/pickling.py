@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pickling: models in other processes, and copies in the same process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Provenance: a model is named by its sources, and made of them again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models that belong to another one: a file's signatures, and subsets of outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Saves loaded models as compiled models."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """States: conversations of decoders, whose past inputs are filled from their present outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Definitions of operations: attributes, operands, type rules and shape rule, once and for all.
 
 Notes

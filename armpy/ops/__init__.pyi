@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.ops.activation_layers import *
 from armpy.ops.activations import FusedActivation as FusedActivation
 from armpy.ops.attention import *

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activation functions and normalisations as layers of their own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activation functions that other operations apply to their output."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention: what queries find at the keys that are like them."""
 
 from __future__ import annotations

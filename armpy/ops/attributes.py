@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks attributes of an operation against the types that its definition declares."""
 
 from __future__ import annotations

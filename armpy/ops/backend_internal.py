@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that the core and backends put into a graph, never a model."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent operations that run over a sequence forwards and backwards."""
 
 from __future__ import annotations

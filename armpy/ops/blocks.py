@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that move elements between the spatial axes and the channels or the batch."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that turn into others once enough is known about their operands."""
 
 from __future__ import annotations

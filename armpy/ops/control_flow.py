@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that run other graphs: one of two, or one again and again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that multiply and accumulate with weights over windows of images and volumes."""
 
 from __future__ import annotations

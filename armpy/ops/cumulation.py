@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations along an axis whose results depend on where elements stand in it."""
 
 from __future__ import annotations

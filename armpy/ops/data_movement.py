@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Base of operations that move elements without looking at their values."""
 
 from __future__ import annotations

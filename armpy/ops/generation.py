@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that make a tensor of a shape, of a number or of positions."""
 
 from __future__ import annotations

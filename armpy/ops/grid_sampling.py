@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that look up images between their elements."""
 
 from __future__ import annotations

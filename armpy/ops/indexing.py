@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that read or write single elements, or slices, where indices say."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that make one tensor of several."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations on square matrices."""
 
 from __future__ import annotations

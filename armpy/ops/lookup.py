@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that look things up by hash or key."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Long short-term memories: one step, and a sequence of them."""
 
 from __future__ import annotations

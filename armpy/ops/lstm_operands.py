@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operands of long short-term memories, and what must hold of them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that rearrange or repeat elements of one tensor."""
 
 from __future__ import annotations

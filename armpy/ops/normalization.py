@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Normalisations over neighbours and over images."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks that operations with many operands share: sizes by axis letter, quantisation."""
 
 from __future__ import annotations

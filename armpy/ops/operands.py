@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operands by the names that an operation's definition gives them."""
 
 from __future__ import annotations

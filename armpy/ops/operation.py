@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Base of every operation definition: operands, type rules, shape rule."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that order elements by size."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that summarise windows of an image."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that convert elements to another data type or quantisation."""
 
 from __future__ import annotations

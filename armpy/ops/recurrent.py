@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that carry a state from one execution to the next."""
 
 from __future__ import annotations

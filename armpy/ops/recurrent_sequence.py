@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent networks over sequences with gates, functions and lengths of any kind."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that make one element of many along axes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that give the same elements another shape."""
 
 from __future__ import annotations

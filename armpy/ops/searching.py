@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that find elements, so many as there are."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shape arithmetic that several operation definitions share."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Transforms to frequencies and back."""
 
 from __future__ import annotations

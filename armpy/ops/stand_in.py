@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operation that is carried for a backend that knows it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Slicing with strides and masks."""
 
 from __future__ import annotations

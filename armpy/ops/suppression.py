@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Suppression of boxes by better ones, with as many results as there are."""
 
 from __future__ import annotations

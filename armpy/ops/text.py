@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations on strings."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Features of sequences of words, which are numbers here."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tolerances of answers: one table by data type, and the comparison that uses it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolution against the stride: each input element spreads over a window of the output."""
 
 from __future__ import annotations

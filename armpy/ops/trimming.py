@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Takes off windows what never meets the image: there is only padding in it, whatever is moved."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finding and loading backends."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Contract checks: whether what a factory made keeps to the contract's form."""
 
 from __future__ import annotations

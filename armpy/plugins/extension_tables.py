@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tables of what armpy's extensions add, for errors about those that are not installed.
 
 Made by scripts/document_extensions.py; do not edit. Nothing here decides what is used: installed

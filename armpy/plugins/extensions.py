@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Commands that install armpy's extensions and backends, for fixes of errors."""
 
 from __future__ import annotations

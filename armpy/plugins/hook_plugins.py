@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugin manager: loads plugins with hooks, and asks them, each by itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Explains failures of backends that were written for a later version of the contract.
 
 Such a backend imports names that this version has not, so that it fails before it can be asked for

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Opens shared libraries with what installed packages announce in the group ``armpy.libraries``."""
 
 from __future__ import annotations

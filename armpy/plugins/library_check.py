@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks that a shared library is a Python module or a backend in C, before its code runs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loader of a registry's backends: how far each candidate has come, and the steps to the next."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads candidates, and puts into words what goes wrong."""
 
 from __future__ import annotations

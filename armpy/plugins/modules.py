@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports backend modules from directories, under private names.
 
 A module's private name is that of a group and its own, ``_armpy_dynamic_0123_1.Arm_Npu_backend``.

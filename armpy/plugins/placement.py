@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Decisions of plugins on where layers run; lighter to import than all hooks together."""
 
 from __future__ import annotations

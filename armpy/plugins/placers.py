@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Placers that plugins have registered, and calls to them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Probes: loads candidates in workers first, so that none can take the application along."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Worker of a probe: loads one candidate and says how that went."""
 
 from __future__ import annotations

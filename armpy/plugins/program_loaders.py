@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loaders of programs from compiled models, without the backends that have made them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backend registry: keeps discovered backends, and loads the requested ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures where the time of executions and of loading goes."""
 
 from armpy.core.lazy import offer

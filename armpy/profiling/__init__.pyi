@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.profiling.armnn_json import to_armnn_json as to_armnn_json
 from armpy.profiling.comparison import (
     Change as Change,

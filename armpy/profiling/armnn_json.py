@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Profiles in the JSON format of Arm NN's profiler, for tools that read it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Two profiles side by side: slower and faster parts, by kind and by layer."""
 
 from __future__ import annotations

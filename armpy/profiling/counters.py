@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Counters of a profile: what backends count."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The profile that belongs to what a thread is doing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Details of layers in a profile: what each layer of the optimised network is."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Events of a profile: kind, time, and place."""
 
 from __future__ import annotations

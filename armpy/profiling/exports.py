@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Profiles as files: JSON with everything, traces for viewers, and summaries read from both."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Short names of layers, which stay distinct: what all have in front is cut off."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Nesting of events: which lies within which, so that no time counts twice."""
 
 from __future__ import annotations

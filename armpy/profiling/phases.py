@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trace phases: what an event is to people who look at a whole driver stack."""
 
 from __future__ import annotations

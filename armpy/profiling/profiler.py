@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Profiler of one loaded network: collects times and counters."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quartiles: the median and the middle half of some numbers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Summary of a profile: where all of the time went, nothing twice and nothing left out."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Everything that armpy keeps on disk: small entries, compiled parts, and compiled models.
 
 In come bytes and their sources; out come the same bytes, or nothing where they are not

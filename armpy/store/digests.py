@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Digests of what compiled code depends on: parts of networks, options, anything made of fields."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A folder of checked files: whatever happens to it costs time, and never gives a wrong result."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Caches that are folders: files are listed, checked, and deleted one by one."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Locks between processes: one makes an entry, the others wait and find it.
 
 All waits for file locks are in this module. Each ends when the holder releases the lock, dies, is

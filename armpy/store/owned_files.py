@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small files in armpy's cache directory: read if they are the user's own, written whole."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings of where compiled parts are kept, of the application or the environment."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Generate text with a decoder: always the likeliest next token.
 
 FOLDER has the layout of onnxruntime-genai: genai_config.json, tokenizer.json, the model. Needs the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Write ``pictures/zero.png`` to ``pictures/nine.png``, drawn by ``drawing.py``.
 
 Run ``python examples/digits/draw.py``. Needs Pillow; the pictures in the repository were

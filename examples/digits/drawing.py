@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Draw pictures of the ten digits, white on black, from the strokes written down in this file."""
 
 from __future__ import annotations

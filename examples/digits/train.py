@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Train the int8 digits model: a small convolutional TFLite network for 16x16 pictures.
 
 Run ``python examples/digits/train.py`` to write ``digits_int8.tflite`` and ``labels.txt`` next to

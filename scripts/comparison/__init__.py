@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Comparisons of `compare_trees.py`, `compare_backends.py` and `compare_pyarmnn.py`."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs subjects in one source tree and writes down what comes out, to be compared as text.
 
 Runs in a process that `trees.py` starts with the tree first on the path.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Times calls in one source tree, in a process that `times.py` starts.
 
 Reads one line of JSON after the other: ``["load", MODEL, BACKEND]`` makes a model ready, where an

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Says what differs between two answers to the same subjects."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares the answers of two trees to the subjects of one kind, on each backend."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Counts the elements in which NumbaAcc leaves CpuRef, for `compare_backends.py`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares how many pictures a second `armpy pictures` gets through in two trees.
 
 Pictures of ordinary size are made in a temporary folder: crops of random textures, as JPEG. Rates

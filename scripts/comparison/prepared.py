@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Whether compiled models give in a Python of few packages what models give in the full one.
 
 `compare_trees` runs `main` in a process of each tree, and prints a row for each model: whether

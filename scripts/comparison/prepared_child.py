@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs one compiled model in a Python of few packages; see `prepared.py`.
 
 Usage: ``python -I -S prepared_child.py PACKAGES FILE INPUTS OUTPUTS``. What it has found out is

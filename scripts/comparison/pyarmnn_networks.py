@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random networks built with PyArmNN's INetwork, each for one kind of layer.
 
 Written for PyArmNN 20.08 and for its replacement, and run by both: it imports neither armpy nor

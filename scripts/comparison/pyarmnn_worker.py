@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs models and random networks with whichever PyArmNN the process imports.
 
 ``pyarmnn_worker.py networks FIRST END FOLDER`` and ``pyarmnn_worker.py model PATH FOLDER``. Each

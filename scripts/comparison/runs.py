@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Processes that make subjects and answer them, and stored answers."""
 
 from __future__ import annotations

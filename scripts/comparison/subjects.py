@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes what two source trees are compared on: models, networks and inputs, once for both.
 
 A process of the old tree writes them to a file, so that a generator that gives something else in

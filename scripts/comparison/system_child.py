@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs models on one backend, in a process that `compare_systems.py` starts on some system.
 
 Usage: ``python system_child.py FOLDER JOB``. Everything is named relative to FOLDER, which the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares the speed of two trees: calls of models, overhead of a call, starts.
 
 Times are taken a few milliseconds at a time in long-lived processes on one core and one thread.

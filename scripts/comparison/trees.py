@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Source trees as they are now, and the folder of their stored results."""
 
 from __future__ import annotations

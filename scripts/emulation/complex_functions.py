@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """C's functions of complex numbers for Windows' programs under Wine, whose C library lacks them.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Python on an emulated 64-bit Arm processor.
 
 Notes

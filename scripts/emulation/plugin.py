@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lets a run of pytest test an emulated Arm processor's instruction sets instead of this one's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs for Arm, compiled here and run in an emulated process.
 
 Notes

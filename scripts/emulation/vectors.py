@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's published examples in this process: those of other processes would not be emulated."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Windows' Python under Wine.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs in the emulated interpreter: programs that another process has compiled.
 
 Requests and answers are pickled, each after its length, on the standard streams. Only

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds out how many single mutations of armpy's code are noticed, by the kit or by tests."""

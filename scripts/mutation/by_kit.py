@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges mutations of CpuRef's code by the conformance kit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges mutations of any code of a tree by the tests that execute it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a single mutation can make of a node of a syntax tree."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers with inputs and CpuRef's outputs, many more than the conformance kit has.
 
 They say whether a mutation that the kit let through changes any result at all.

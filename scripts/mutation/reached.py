@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tests by the line that they reach, measured once in a copy of a tree."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Single mutations of a module's source: where they can be made, and the text with one made."""
 
 from __future__ import annotations

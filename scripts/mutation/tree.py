@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A copy of a source tree, in which files are changed and tests are run."""
 
 from __future__ import annotations

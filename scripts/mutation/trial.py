@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges one mutation in a process of its own: by the kit, and then by many more layers."""
 
 from __future__ import annotations

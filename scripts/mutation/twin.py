@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A copy of CpuRef, and of the arithmetic it uses, with one module changed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of one operator or a few, as models with inputs and expected outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Suites on one engine each: in processes of their own, started again where a case ends one."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of one operator each, as ONNX Runtime's tests for browsers keep them in JSON."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs all cases of a suite on one engine and prints a line of JSON for each.
 
 A process that ends is started again behind the case that ended it; see `foreign_suites.py`.

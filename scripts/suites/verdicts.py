@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugin of pytest: records what became of each test, one line of JSON after the other.
 
 A test that ends the process leaves a line that it started. Tests that have a line are not run, so

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of W3C's tests of the Web Neural Network API, kept as JSON, as ONNX models.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parts of the documentation site beyond Sphinx and its theme.
 
 - `commands`: pictures, drawings and pages that commands of the project make when the site is built

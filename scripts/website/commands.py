@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pictures of terminals, drawings and pages, made by real commands when the site is built.
 
 A fence has its commands run in a folder with the project's examples and the model of digits on real

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The list of pages at the side of each page, and the pages that a search finds.
 
 The theme makes the list from the tables of contents of all pages, with every heading and class in

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptions of pages, for search engines and for the previews of links to them.
 
 The description is a page's first paragraph. The picture of a preview, which has to be one of

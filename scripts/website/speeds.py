@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A chart of speed by model, from the figures of the page about performance.
 
 A row for each processor has a dot for each network: the time of the fastest other engine by

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Marks tables of many columns, which `site.css` gives the width of the window."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Headless Chromium for tests of pages."""
 
 from __future__ import annotations

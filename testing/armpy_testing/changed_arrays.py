@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What can be done to an array in place, and what a call with it is then to do."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The checkout of armpy that this package was installed from, if it was."""
 
 from __future__ import annotations

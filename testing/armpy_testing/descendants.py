@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Processes that workers start, and whether they are there."""
 
 from __future__ import annotations

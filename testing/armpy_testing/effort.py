@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which tests run, and how much of the long ones.
 
 Tests marked ``slow`` run where they are named or where ``ARMPY_SLOW_TESTS=1``, and in full where

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example backends and plugins of the checkout: built, installed and run as anybody would.
 
 Outside of a checkout, modules of tests that import this one are skipped.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """gemmlowp's fixed-point functions, written down in Python's integers from its C++ templates.
 
 Python's integers do not overflow, and there is one number at a time: what can go wrong with

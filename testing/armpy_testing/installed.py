@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Skips tests that need missing packages, and hides installed ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Names of parametrised cases."""
 
 from __future__ import annotations

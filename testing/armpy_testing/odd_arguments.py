@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arguments that no function expects, for sizes, counts and times."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Notes of the preparations of networks, of which a test allows only so many."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings that hold for the tests of armpy, of its backends and of its extensions.
 
 Loaded by ``-p armpy_testing.pytest_plugin`` in each project's ``pyproject.toml``, and by the

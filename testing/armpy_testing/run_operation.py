@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Run one operation on CpuRef's workload, without a network around it."""
 
 from __future__ import annotations

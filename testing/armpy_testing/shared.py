@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds the shared test data, which lies beside the checkout where it is present."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pairs of Ed25519 keys in files, made by the package ``cryptography`` alone."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Marks of tests that need what only some systems have, each with the reason of the skip.
 
 A file of tests that imports such a system's modules calls ``pytest.importorskip`` with a reason.

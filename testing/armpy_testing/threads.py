@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Work in several threads that begin together."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Watchdogs of idle memory in the place of the process's, so that no test meets another's looks."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An allocator that knows its allocations."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The scripted backend computes right, follows its script, and records its calls."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Capabilities are what the core asks about."""
 
 from __future__ import annotations

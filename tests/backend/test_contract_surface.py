@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The surface of `armpy.backend` changes with its version only."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends that run whole subgraphs through an engine."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """External memory: its kinds, and the host's view of it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Listing backends, and the options that choose and set them."""
 
 from __future__ import annotations

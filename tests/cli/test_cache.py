@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``armpy cache``, on backends that keep something."""
 
 from __future__ import annotations

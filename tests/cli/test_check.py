@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy check`: the answer about a compiled model, for people, programs and scripts."""
 
 from __future__ import annotations

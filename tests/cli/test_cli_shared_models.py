@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command on trained models and photographs, where they are there."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command as a whole, called in this process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every command takes shapes for a model with open sizes in the same way."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Commands with their inputs, and what comes of each: a refusal, text, or a document.
 
 Words in braces stand for files; see `files`.

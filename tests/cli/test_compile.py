@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy compile`, and compiled models in the place of models."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy doctor` on real directories and distributions, each candidate in a real process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy doctor` names breakages that are planted here, ends with status 1, and says what to do.
 
 What is wrong with backends and plugins is planted by `test_doctor` and `test_plugins`.

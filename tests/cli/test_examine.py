@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Examination of backends, values of options, files that are written."""
 
 from __future__ import annotations

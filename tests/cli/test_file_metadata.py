@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings that a run takes from the metadata of the model's file, and from options instead."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pictures and labels for models."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inputs of models as commands take them: arrays, numbers, shapes, sizes, batches, pictures."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Describing models that are built by hand."""
 
 from __future__ import annotations

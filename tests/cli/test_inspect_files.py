@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models' files: their own words in inspection and run, and what armpy cannot run."""
 
 from __future__ import annotations

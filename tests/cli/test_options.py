@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of all commands together: one thing is called alike everywhere, and given once."""
 
 from __future__ import annotations

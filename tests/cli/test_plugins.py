@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugins with hooks on the command line: formats, sections, commands, faults."""
 
 from __future__ import annotations

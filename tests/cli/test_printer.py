@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What is printed where there is no terminal is what rich would print, without it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command as a process, and the progress that it shows."""
 
 from __future__ import annotations

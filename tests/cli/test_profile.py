@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy run --profile` and `armpy profile`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Commands that messages name: each exists with its options, and lines that install are right."""
 
 from __future__ import annotations

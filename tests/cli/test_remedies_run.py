@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Remedies that messages print: each is taken from the message's text and run, and helps.
 
 What needs something from outside, such as another file or an installation, is not run here.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs of models: inputs, results, strings."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy run` of models with strings."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Copies between memories, inferred shapes, metadata and dumps."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled parts on disk, with a backend that follows a script."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts about devices; figures that a backend makes up are not used."""
 
 from __future__ import annotations

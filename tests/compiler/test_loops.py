@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops whose shapes stay are planned once, whatever their bodies do in between."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Optimised networks as files: nothing is lost, and nothing in a file is trusted."""
 
 from __future__ import annotations

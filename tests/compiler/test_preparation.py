@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Preparation: the requests that backends receive for a part."""
 
 from __future__ import annotations

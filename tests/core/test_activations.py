@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activation functions of float32, against the mathematics library's float64."""
 
 from __future__ import annotations

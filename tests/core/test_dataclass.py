@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Dataclasses whose methods are compiled at their first use are those of the standard library."""
 
 from __future__ import annotations

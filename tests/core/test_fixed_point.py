@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantised multipliers against TFLite's published values and rules in Python's integers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Functions in fixed point, against gemmlowp's rules in Python's integers and real functions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Commands that install more of armpy: from a checkout, a wheel's folder, or the package index."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Functions of stored integers, worked by hand or within a step of the real function."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Packages export what their stubs say, when it is asked for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Regular expressions that match in bounded time."""
 
 from __future__ import annotations

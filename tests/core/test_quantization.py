@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parameters of affine quantisation, worked by hand."""
 
 from __future__ import annotations

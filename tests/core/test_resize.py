@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Neighbours of resizing, against TFLite's published examples and exact fractions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rounding, saturation and shifts, against C's rules in Python's integers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Words of commands arrive as they are."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Marks for traces of the whole system, and names of compiled code for perf."""
 
 from __future__ import annotations

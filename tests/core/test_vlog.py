@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Verbose logging: tags, texts, and receivers."""
 
 from __future__ import annotations

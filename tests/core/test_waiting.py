@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Waiting for a process in time of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Workers: answers, errors, ends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What LiteRT says of cases of the conformance kit, where it means the same by them.
 
 LiteRT's kernels know few of the types that operations have, compute with some that they do not

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Run a .tflite file through LiteRT, the engine that armpy's results are compared with."""
 
 from collections.abc import Sequence

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples of builtin operators on LiteRT."""
 
 from __future__ import annotations

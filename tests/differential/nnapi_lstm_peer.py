@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A long short-term memory in real arithmetic, gate by gate as its definition is written."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random instances of single NNAPI operations on the reference device, and what they should give.
 
 An instance is an operation with its inputs and, for each output, the elements that a peer says

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Run one ONNX operator on ONNX Runtime, an engine that armpy's results are compared with."""
 
 from __future__ import annotations

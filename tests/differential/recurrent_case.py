@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent operations with their operands, for CpuRef and for LiteRT."""
 
 from __future__ import annotations

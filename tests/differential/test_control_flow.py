@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models with several subgraphs on CpuRef and on LiteRT."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Detection against LiteRT's kernel, which leaves garbage in rows that it does not fill."""
 
 from __future__ import annotations

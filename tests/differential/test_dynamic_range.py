@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files of quantised weights and real inputs against LiteRT's reference kernels."""
 
 from __future__ import annotations

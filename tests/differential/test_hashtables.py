@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tables that find values by keys: against LiteRT, and what files may not say."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks made with Keras, in every kind of numbers, against LiteRT, each in one region.
 
 `benchmarks/keras_variety.py` makes the files, in an environment that has TensorFlow; the variable

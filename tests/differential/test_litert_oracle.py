@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """LiteRT takes the files that tests write, and the oracle runs them as it says."""
 
 from __future__ import annotations

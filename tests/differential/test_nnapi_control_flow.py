@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's IF and WHILE against Python's, and its random numbers against their frequencies."""
 
 from __future__ import annotations

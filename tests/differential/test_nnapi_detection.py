@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's operations of object detection against their definitions, box by box."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's elementwise operations against real arithmetic."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's resizings and its operations on regions of images, against plain formulas."""
 
 from __future__ import annotations

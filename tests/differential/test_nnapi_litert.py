@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's operations on 8-bit integers, and its hashes, against LiteRT where the two agree."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's operations that move, copy and choose elements, against plain indexing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's operations on float32 against ONNX Runtime's operators of the same definition."""
 
 from __future__ import annotations

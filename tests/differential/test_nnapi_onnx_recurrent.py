@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's recurrent operations on float32 against ONNX Runtime's LSTM and RNN."""
 
 from __future__ import annotations

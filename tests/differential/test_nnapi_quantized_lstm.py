@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's quantised LSTMs against the same networks in real arithmetic.
 
 Their gates are 16-bit fixed point with 12 fraction bits, so that results differ from real

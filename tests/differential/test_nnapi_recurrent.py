@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's recurrent operations on floats against real arithmetic, step by step."""
 
 from __future__ import annotations

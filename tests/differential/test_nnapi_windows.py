@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's convolutions, FULLY_CONNECTED and poolings against real arithmetic, term by term."""
 
 from __future__ import annotations

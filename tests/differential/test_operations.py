@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef on the conformance kit's table of operations, before judges that are not CpuRef.
 
 Each line of the table is judged as it is and once more with sizes, attributes and quantisations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """LSTMs written as loops, on both backends, against LiteRT and against NumPy in float64."""
 
 from __future__ import annotations

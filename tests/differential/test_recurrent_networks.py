@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Single steps, sequences and both directions against LiteRT's reference kernels."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Training and inference by turns, over variables that they share, against LiteRT."""
 
 from __future__ import annotations

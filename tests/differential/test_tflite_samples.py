@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every builtin operator in every kind of elements that LiteRT runs it in gives the same here."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Odd files that LiteRT loads and runs: armpy gives the same, and refuses others with a reason.
 
 Each is small, and odd in one way; docs/reference/tflite_files.md has the table.

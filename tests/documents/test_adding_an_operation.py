@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The code blocks of adding_an_operation.md do what the page says, in the files it names."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The site's pages of classes against the names that armpy offers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The packages of docs/architecture.md are those of the tree, in the order that imports keep."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The page of Arm NN's features names what there is."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The page of Arm NN's names says what there is, and leaves out nothing of the contract."""
 
 from __future__ import annotations

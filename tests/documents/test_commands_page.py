@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The list of commands in docs/reference/commands.md against the commands that exist."""
 
 from __future__ import annotations

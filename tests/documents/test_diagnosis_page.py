@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """docs/how_to/diagnosis.md names every tag and every phase."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lines of pages that install extensions: one form for each, and one name of each option."""
 
 from __future__ import annotations

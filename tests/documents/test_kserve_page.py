@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The page docs/how_to/kserve.md shows commands and code that work, and files that are there."""
 
 from __future__ import annotations

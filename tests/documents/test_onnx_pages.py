@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The pages about ONNX are up to date, and list each deviation that is tolerated or refused."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """docs/how_to/optimizer.md lists passes and options as they are."""
 
 from __future__ import annotations

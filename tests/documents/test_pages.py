@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every page of the documentation is followed from top to bottom, exactly as it is.
 
 A page's Python blocks run one after the other in one process, its commands in a shell, both in a

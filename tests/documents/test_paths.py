@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pages for maintainers name files, and names in them, that are there."""
 
 from __future__ import annotations

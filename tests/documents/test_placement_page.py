@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """docs/how_to/placement.md lists preferences and numbers as they are."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pages for those who come from another runtime name what there is, here and there."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The README: short, its commands where .ci/run takes them, its backend and figures true."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The pages about requirements of Arm NN's guide and NNAPI's documents name tests that exist."""
 
 from __future__ import annotations

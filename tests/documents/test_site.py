@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The documentation site that was built (`ARMPY_SITE`), in a browser: search finds pages."""
 
 from __future__ import annotations

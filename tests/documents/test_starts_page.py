@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """docs/how_to/starts.md names targets that there are."""
 
 from __future__ import annotations

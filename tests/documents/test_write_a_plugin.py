@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """write_a_plugin.md describes the example's plugin, and names every hook."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A page whose blocks are wrong is caught, at the block that is wrong."""
 
 from __future__ import annotations

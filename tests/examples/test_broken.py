@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """All broken examples in one directory with a good one, and each by itself."""
 
 from __future__ import annotations

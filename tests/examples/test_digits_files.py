@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The digits that come with armpy-testing are those of the example."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The sample drivers: one that declares and caches, one with a queue, one that fails on command."""
 
 from __future__ import annotations

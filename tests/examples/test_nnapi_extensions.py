@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example with vendor extensions: built, installed, used with nothing named, removed again."""
 
 from __future__ import annotations

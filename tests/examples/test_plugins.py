@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example plugins as wheels: one brings a format and a command, the broken ones do no harm."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The reference backend as a dynamic one."""
 
 from __future__ import annotations

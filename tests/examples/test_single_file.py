@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arm NN's sample of a dynamic backend, in a directory."""
 
 from __future__ import annotations

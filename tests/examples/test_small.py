@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The small examples: one file for one thing that a backend can do, and what they share."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The examples that are wheels: built, installed, used with nothing named, removed again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Working memory of one runtime's networks comes from its allocator, and of no other's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops that append to values which they do not read: each graph is planned once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Workloads that execute on arrays: used where a network is one step of the caller's arrays."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a layer's attributes say takes neither all memory nor all time, at load nor at run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A call is looked at anew each time, however much it is like the one before."""
 
 from __future__ import annotations

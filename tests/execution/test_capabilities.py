@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Declared capabilities of backends, and the core's use of them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Whatever a plugin raises or answers wrongly stays its own."""
 
 from __future__ import annotations

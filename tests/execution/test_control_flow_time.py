@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Time limits of loops, and of backends that execute loops themselves."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models in other processes, and twice in one: the sources they are made of again."""
 
 from __future__ import annotations

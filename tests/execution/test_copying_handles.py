@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes to a tensor count only once it is unmapped."""
 
 from __future__ import annotations

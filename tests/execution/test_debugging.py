@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Errors of arrays and backends, and what debugging shows."""
 
 from __future__ import annotations

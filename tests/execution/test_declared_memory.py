@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors lie as a backend's handle factory declares: aligned, and with padding after them."""
 
 from __future__ import annotations

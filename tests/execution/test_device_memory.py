@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Buffers, constants and protected memory of devices."""
 
 from __future__ import annotations

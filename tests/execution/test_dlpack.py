@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Other libraries' tensors and buffers are read and written where they are."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations whose output shapes only their workloads know."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An execution is checked once, and does in each call what a call of the model does."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Failing backends, and random networks on unlike backends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Decoders whose cache of keys and values grows by one with each call."""
 
 from __future__ import annotations

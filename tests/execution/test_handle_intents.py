@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors go to a device and back once for each copy, whichever way its handles offer."""
 
 from __future__ import annotations

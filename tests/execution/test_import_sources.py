@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A network that is loaded with import and export sources imports in every call."""
 
 from __future__ import annotations

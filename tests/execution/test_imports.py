@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imported inputs and outputs are used where they lie, and nothing is copied for them."""
 
 from __future__ import annotations

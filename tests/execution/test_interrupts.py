@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The user's interrupt stops the application wherever a backend's code is running."""
 
 from __future__ import annotations

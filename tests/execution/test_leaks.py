@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks that are dropped, exhausted memory, and what must not leak."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Closing a runtime closes everything, and notifies backends once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Threads that share models in every way at once: each call gets its own, right answer.
 
 ``ARMPY_THREADS_SECONDS`` says how long; 300 for a Python without a global lock. ``-s`` shows what

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks are optimised first, then loaded: what was assigned is kept."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The order of calls is the one that the documentation says."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The preference for NPUs: which backend comes first, and what is reported without one."""
 
 from __future__ import annotations

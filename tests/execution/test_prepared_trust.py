@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Whose code runs when compiled models are loaded."""
 
 from __future__ import annotations

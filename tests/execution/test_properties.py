@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Properties of one network: they reach what they configure, or are an error."""
 
 from __future__ import annotations

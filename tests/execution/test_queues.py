@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Queues of executions: order, priorities, fairness."""
 
 from __future__ import annotations

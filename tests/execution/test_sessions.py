@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Preparing networks: what backends are asked for, for which targets."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend imports what another one has written in memory that both know."""
 
 from __future__ import annotations

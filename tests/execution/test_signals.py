@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Signal handlers that raise, or execute themselves, wherever an application starts executions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions that are spread over several backends, and layers assigned to backends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """States: past inputs that are filled from present outputs, step after step."""
 
 from __future__ import annotations

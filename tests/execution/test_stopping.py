@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions end when they are cancelled, wherever they are, and leak nothing."""
 
 from __future__ import annotations

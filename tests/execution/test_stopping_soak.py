@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cancellations and deadlines at random times: all are soon effective, and nothing leaks.
 
 ``ARMPY_SOAK_STOPS`` says how many; 10,000 before a release. ``-s`` shows how long they took.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors of strings: how they are given, run, kept and refused."""
 
 from __future__ import annotations

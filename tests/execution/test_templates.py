@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plans for new input shapes that are made from those of others."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Factories of tensor handles: what they share, and which of them a tensor is made by."""
 
 from __future__ import annotations

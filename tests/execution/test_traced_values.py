@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks whose shapes follow from elements of inputs, other ones with each call."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Working memory: made by the first execution, shared, and given back when it is unused."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """No damaged model makes NumbaAcc touch memory that is not its own, hang, or take too much.
 
 Every buffer lies between inaccessible pages; see `tests.support.guarded_runs`. 80 models,

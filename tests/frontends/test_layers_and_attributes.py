@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a TFLite model's operators are when they reach a backend: layers_and_attributes.md."""
 
 from __future__ import annotations

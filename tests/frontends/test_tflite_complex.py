@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Complex numbers in .tflite files: pairs at the edges, and no bits are read as integers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Subgraphs that operators run, and variables that have handles."""
 
 from __future__ import annotations

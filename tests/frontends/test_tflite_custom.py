@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Custom operators: those of LiteRT, and those that a plugin brings."""
 
 from __future__ import annotations

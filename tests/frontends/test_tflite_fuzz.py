@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """No .tflite file, however damaged, does anything but load or raise a `ParserError`.
 
 What loads and is small is also run: then any `ArmpyError` is allowed, and nothing else.

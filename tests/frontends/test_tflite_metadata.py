@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metadata of .tflite files: the fields read, and the handling of damage."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Real models parse, whole and without copies."""
 
 from __future__ import annotations

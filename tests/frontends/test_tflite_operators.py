@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What each operator of a .tflite file becomes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """From a .tflite file to a network: edges, order, signatures, errors."""
 
 from __future__ import annotations

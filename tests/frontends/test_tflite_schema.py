@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What the front-end knows of the schema is what the `tflite` package says."""
 
 from __future__ import annotations

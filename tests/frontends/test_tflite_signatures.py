@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The signatures of one model: how the others are opened, and the variables that they share."""
 
 from __future__ import annotations

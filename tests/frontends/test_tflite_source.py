@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sources of a .tflite model's bytes, and messages about other files."""
 
 from __future__ import annotations

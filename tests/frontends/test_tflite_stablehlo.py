@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Refusals of StableHLO's operators in .tflite files, and forms that the samples lack."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that armpy does not have are carried for a backend that does."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What the tensors of a .tflite file become."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The files that tests write hold what was asked for, read with the schema's own code."""
 
 from __future__ import annotations

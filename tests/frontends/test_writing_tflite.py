@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graphs written as .tflite files give the same results in armpy and in LiteRT."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which graphs lie in which."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptions of models: totals against published figures, and each layer's backend."""
 
 from __future__ import annotations

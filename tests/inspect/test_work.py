@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Work of layers, counted by hand, and the costs that follow."""
 
 from __future__ import annotations

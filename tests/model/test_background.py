@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compilation in the background: what answers until all is compiled, and what does then."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy.check` says of a compiled model what loading it then does, with the reason.
 
 Each case is a file, and what is installed. It is checked, and then loaded: a file that fits has all

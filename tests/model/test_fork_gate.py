@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forks and calls that compute with OpenBLAS until all is compiled."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every real model gives the outputs that TFLite's kernels gave, on every own backend."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models with open dimensions start from the model cache, which keeps programs by shapes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A model from a compiled model is as any other in all that can be seen of it."""
 
 from __future__ import annotations

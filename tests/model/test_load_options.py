@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of loading: whatever treats them treats every one that there is."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What `armpy.load` raises for a sound file when the file is not the cause."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loading takes time in proportion to the number of layers, whatever the graph looks like."""
 
 from __future__ import annotations

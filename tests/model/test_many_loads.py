@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models that are loaded and closed again and again leave neither code nor memory behind.
 
 ``ARMPY_LOADS`` says how often each model is loaded in each way; 5000 before a release. ``-s`` shows

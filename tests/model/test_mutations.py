@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled models that were changed are refused, compiled again, or right; nothing else is mapped.
 
 300 files are tried; the environment variable ``ARMPY_FUZZ_COUNT`` says how many instead (200,000

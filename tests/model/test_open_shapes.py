@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shapes of inputs whose sizes a model leaves open."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Prepared models give the same, bit for bit, in a Python without compilers and parsers."""
 
 from __future__ import annotations

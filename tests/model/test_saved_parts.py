@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Saved parts are taken if their backend takes them, and made anew with the reason if not."""
 
 from __future__ import annotations

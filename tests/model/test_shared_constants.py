@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Constants are written once: they are read where a backend says that its parts hold them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Outputs of small floats and integers, as arrays of the package ``ml_dtypes``."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks built in PyTorch and exported by both of its exporters."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Variants of a model: inputs of other shapes, and any tensor as an output."""
 
 from __future__ import annotations

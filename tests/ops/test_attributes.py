@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attributes of the wrong form are refused when a layer is added, by name."""
 
 from __future__ import annotations

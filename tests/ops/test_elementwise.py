@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules of elementwise operations, activations and conversions."""
 
 from __future__ import annotations

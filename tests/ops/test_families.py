@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations are imported when they are used."""
 
 from __future__ import annotations

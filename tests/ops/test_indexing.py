@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shape rules of operations that read or write where indices say, or go along an axis."""
 
 from __future__ import annotations

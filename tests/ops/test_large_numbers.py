@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Large numbers and repeated axes are refused by the operation's own rule."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shape rules of look-ups, orderings, random numbers and normalisations."""
 
 from __future__ import annotations

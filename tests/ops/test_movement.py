@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shape rules of operations that move, cut, join and make elements."""
 
 from __future__ import annotations

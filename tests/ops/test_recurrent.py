@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Definitions of recurrent operations: shapes, types, which operands go together."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Definitions of recurrent operations that take one step, or both directions of time."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations on strings, on CpuRef: expected elements are worked by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Definitions of convolutions of volumes: shapes, groups, refusals."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Definitions of convolutions, matrix products and pooling: shapes, types, identity."""
 
 from __future__ import annotations

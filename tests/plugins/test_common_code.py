@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Code that the backends of one vendor in one directory share."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugins against the contract: options, imports, loading."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The registry over directories: Arm NN's nine test directories and what else can be in one."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The digest of discovery: another one after any change of its results, the same otherwise."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Suggestions of names that extensions and backends outside armpy's own distribution bring."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which front-end takes a file, and the handling of its errors and results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules of Arm NN's backend developer guide that no other test holds."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugins with hooks in real distributions: found, loaded, contained."""
 
 from __future__ import annotations

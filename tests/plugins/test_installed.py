@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The index of installed entry points gives what `importlib.metadata` would."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shared libraries of installed distributions that an installed package opens as backends."""
 
 from __future__ import annotations

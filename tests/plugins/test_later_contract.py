@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend for a later version of the contract is left out with that reason."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backend modules in shared libraries."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Methods that were meant for the contract but misspelled are reported by name."""
 
 from __future__ import annotations

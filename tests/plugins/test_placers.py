@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugins and backends that decide where layers go."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Outlines of plugins' front-ends: checked, and made of plain types."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The registry of backends: versions, ids, errors that name the plugin."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What is hashed is what runs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Without Numba, NumbaAcc runs only what was compiled elsewhere; CpuRef does everything else."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Profiles as tools for Arm NN's profiler read them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What backends count and measure for one network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """docs/how_to/profiling.md names what there is."""
 
 from __future__ import annotations

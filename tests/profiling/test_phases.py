@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trace phases of events, and spans of OpenTelemetry in applications that trace."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Where all of the time went: nothing twice, nothing left out."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The script that builds the kernel packs which come with NumbaAcc."""
 
 from __future__ import annotations

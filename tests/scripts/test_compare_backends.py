@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elements in which a backend leaves CpuRef are counted, and the first wrong layer is named."""
 
 from __future__ import annotations

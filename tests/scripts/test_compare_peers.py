@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A peer that ends the process is a cell of the table, and the row is complete but for it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers of two systems are compared: integers bit for bit, floats within a tolerance."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ratios of two trees' times, with intervals, from rounds that other work disturbs."""
 
 from __future__ import annotations

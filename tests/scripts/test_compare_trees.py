@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Two source trees run apart; every bit that differs between their answers is reported."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The script that emulates Arm runs what it is given, and says what is missing."""
 
 from __future__ import annotations

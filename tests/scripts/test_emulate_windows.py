@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The script that runs tests on Windows' Python fails with them, and says what is missing."""
 
 from __future__ import annotations

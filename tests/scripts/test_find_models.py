@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The script that finds models and data, and makes samples of them."""
 
 from __future__ import annotations

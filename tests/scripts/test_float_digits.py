@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example model of digits on real numbers."""
 
 from __future__ import annotations

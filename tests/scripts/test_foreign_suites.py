@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of other projects' suites become models, and wrong answers are found."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Mutations of code are single, where they say, and known ones are caught or survive."""
 
 from __future__ import annotations

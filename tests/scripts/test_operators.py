@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of single operators, as the benchmark writes them for packs of kernels."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a release ships: bills of materials in wheels, and the checks of what wheels hold."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The benchmark that measures what a machine needs."""
 
 from __future__ import annotations

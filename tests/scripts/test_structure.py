@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Each rule about the tree's structure finds what it is about."""
 
 from __future__ import annotations

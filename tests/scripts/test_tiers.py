@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Slow and nightly tests are left to the runs that ask for them; .ci/run asks for slow ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The script that counts what a load goes through counts what ran, and nothing else."""
 
 from __future__ import annotations

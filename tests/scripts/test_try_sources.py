@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The script that tries source archives installs what projects declare, and nothing else."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parts of the documentation site that armpy's own scripts make."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The scripts that try wheels and follow a new user: what they must catch, they catch."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files that were changed with knowledge of the layout, from the header to the code."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trust in compiled models with code, from an attacker's view."""
 
 from __future__ import annotations

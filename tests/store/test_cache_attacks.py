@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Whatever happens to a cache's files, results are right and the application sees no error."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled models as containers: what is wrong in one is found, and said."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernel packs as files: written packs come back, unless others can have changed them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Locks between processes."""
 
 from __future__ import annotations

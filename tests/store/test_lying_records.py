@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled models whose quick record says of itself what is not so."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files and folders of one's own, and their digests."""
 
 from __future__ import annotations

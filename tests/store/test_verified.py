@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files that were verified before are trusted only while they cannot have changed."""
 
 from __future__ import annotations

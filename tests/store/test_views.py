@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arrays read out of packed bytes: views that are made, and views of hostile files."""
 
 import copy

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arrays that C code makes of an address alone: they have no base, and do not own their memory."""
 
 from __future__ import annotations

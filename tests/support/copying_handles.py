@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors that the host sees through copies: writes count only once unmapped."""
 
 from __future__ import annotations

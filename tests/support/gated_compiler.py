@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that compiles for as long as a test wants, in any process, and reports it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory in which every buffer lies between inaccessible pages.
 
 A read or a write beside a buffer ends the process with SIGSEGV (and a write to what is only read

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads and runs damaged models on NumbaAcc, with every buffer between inaccessible pages.
 
 A process of its own, as `run_guarded` starts it, tries one model after the other and writes a line

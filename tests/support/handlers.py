@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What answers in workers, for tests: it does what requests say."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kills workers at random times while several networks execute, and checks the outcomes."""
 
 from __future__ import annotations

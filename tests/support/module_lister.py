@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lists the modules that a worker has imported; imports none itself."""
 
 from __future__ import annotations

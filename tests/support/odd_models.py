@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sound .tflite files with odd contents: shapes, types, options that go with no operator."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files that pages of documentation take for granted, made small: models, pictures, labels."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A process that runs the Python blocks of a page one after the other, as a notebook would.
 
 It reads one JSON object a line, ``{"file", "line", "text"}``, and answers with one, ``{"output",

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pages of documentation, their fenced blocks, and the marks of blocks that are not run."""
 
 from __future__ import annotations

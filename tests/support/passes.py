@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graphs before and after optimiser passes, run on real backends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pins for trust files, computed from files as docs/how_to/safe_loading.md says."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Damage to compiled models with knowledge of the layout, for fuzzing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled models made and read by what ``docs/reference/compiled_models.md`` says alone."""
 
 from __future__ import annotations

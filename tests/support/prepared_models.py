@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models with programs of NumbaAcc, as compiled models."""
 
 from __future__ import annotations

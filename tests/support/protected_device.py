@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A device whose memory the host must not see: mapping any of it is detected."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that uses the whole contract and writes down which of its methods are called."""
 
 from __future__ import annotations

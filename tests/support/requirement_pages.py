@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pages of requirements: numbered lists whose items name the tests that hold them."""
 
 from __future__ import annotations

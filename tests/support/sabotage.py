@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that uses the whole contract, and whose every member can be made to fail."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of the conformance kit as .tflite models of one operator."""
 
 from __future__ import annotations

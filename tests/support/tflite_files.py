@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What the front-end for .tflite files reads, before any backend is asked."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """How the schema's operators say each operation: codes, operands in their order, options."""
 
 from __future__ import annotations

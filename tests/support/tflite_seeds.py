@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small sound .tflite files to damage: operators, unusual storage, custom operators."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A model format that is none of armpy's, as source of plugins that bring it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pages of documentation that are followed from top to bottom, exactly as they are."""
 
 from __future__ import annotations

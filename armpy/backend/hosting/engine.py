@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shared base of backends that run whole subgraphs on another runtime, an engine.
 
 Such a backend is a subclass of `IEngineBackend` and one of `IEnginePrograms`: it converts a

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Buffers of a backend's own that tensors stay in between executions and networks."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that backends, applications and processes share."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of backends: where it comes from and when it is held."""
 
 from __future__ import annotations

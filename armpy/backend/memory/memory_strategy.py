@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Packing of tensors with lifetimes into memory."""
 
 from __future__ import annotations

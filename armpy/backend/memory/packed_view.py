@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Views of packed bytes: how the elements of an array lie among them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensor handles: places of a tensor's elements while a network runs."""
 
 from __future__ import annotations

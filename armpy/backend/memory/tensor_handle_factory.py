@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes the tensor handles of a backend and says what memory they can share."""
 
 from __future__ import annotations

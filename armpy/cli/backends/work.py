@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy backends: lists the installed backends."""
 
 from __future__ import annotations

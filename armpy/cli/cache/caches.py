@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reads and clears what backends keep on disk."""
 
 from __future__ import annotations

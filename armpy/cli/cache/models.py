@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Contents of caches, and each model's entries in all of them together."""
 
 from __future__ import annotations

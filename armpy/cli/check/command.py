@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of ``armpy check``."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks whether a compiled model fits this machine, and prints the answer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compile a model ahead of time and report the contents and gaps of the compiled model."""
 
 from __future__ import annotations

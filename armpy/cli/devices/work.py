@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lists devices with their figures, for people and for programs."""
 
 from __future__ import annotations

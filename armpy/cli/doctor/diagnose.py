@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Diagnoses faults of backends and plugins, and names remedies."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Examine one backend; `armpy doctor` does this in a separate process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds out whether a model file that is not compiled can be run here, and where it would run."""
 
 from __future__ import annotations

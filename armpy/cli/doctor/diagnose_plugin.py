@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Looks closely at one plugin with hooks; `armpy doctor` has it done in a process of its own."""
 
 from __future__ import annotations

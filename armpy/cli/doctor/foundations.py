@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Diagnoses an installation in which armpy cannot be imported, with the standard library alone."""
 
 from __future__ import annotations

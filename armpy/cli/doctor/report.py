@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Prints what the doctor found, for people."""
 
 from __future__ import annotations

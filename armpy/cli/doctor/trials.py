@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small networks that `armpy doctor` runs on a backend, with answers worked out by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds faults in the environment variables that armpy reads."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Diagnoses faults of backends or a file, and prints them."""
 
 from __future__ import annotations

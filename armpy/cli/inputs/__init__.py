@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """The inputs of a model as commands take them: one group of options, completed in one place."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shapes and arrays for all inputs of a model, of what a command line gives."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The options by which commands take the inputs of a model."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Request for the inputs of a model, as a command line gives them."""
 
 from __future__ import annotations

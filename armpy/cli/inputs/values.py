@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values of ``--input``: arrays of files, numbers, and arrays that are filled."""
 
 from __future__ import annotations

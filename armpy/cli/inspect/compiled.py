@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Describes compiled models: identity, author, contents, and the parts used here."""
 
 from __future__ import annotations

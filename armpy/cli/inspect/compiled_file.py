@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Describes compiled models by their contents; nothing of them is loaded or run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Describes a model: its edge, its operators, its placement, its memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds out what of a compiled model would be used here, and why the rest would not."""
 
 from __future__ import annotations

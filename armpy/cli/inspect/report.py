@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Output of `inspect`: tables for people, a document for programs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shows what a model is made of and where it would run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes and shows keys that compiled models are signed with."""
 
 from __future__ import annotations

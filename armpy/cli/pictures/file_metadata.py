@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Normalisation and labels from the model file's own metadata."""
 
 from __future__ import annotations

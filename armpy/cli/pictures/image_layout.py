@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layout of an image in a model's input."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversion of a picture file to the elements of an image input."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Names of classes, from a text file."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversion of pixels to the elements of an input."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of commands by which pictures become a model's input."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Profiles a model, shows saved profiles, and compares two."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Output of `run`: tables for people, documents for programs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Readings of outputs: the best classes, the regions of a mask, or plain figures."""
 
 from __future__ import annotations

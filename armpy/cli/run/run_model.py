@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a model on the command line's inputs."""
 
 from __future__ import annotations

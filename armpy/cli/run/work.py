@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a model as the command line says: on random numbers, arrays, or one picture."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files of graph dumps: drawings for Graphviz, and parts of networks with inputs and answers."""
 
 from __future__ import annotations

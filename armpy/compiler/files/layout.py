@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Records of networks in compiled models; ``docs/reference/compiled_models.md`` describes them."""
 
 from __future__ import annotations

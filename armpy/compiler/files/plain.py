@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Records as JSON and back: which types there are is said by declarations, never by a file."""
 
 from __future__ import annotations

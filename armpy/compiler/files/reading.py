@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reads networks from compiled models, which may be untrusted."""
 
 from __future__ import annotations

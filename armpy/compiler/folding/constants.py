@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Constant evaluation: runs one operation at optimisation time, to fold constants."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Folding of what networks compute from their shapes, while these are traced."""
 
 from __future__ import annotations

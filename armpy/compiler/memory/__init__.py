@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of values: copies between backends, and tensors placed in arenas by their lifetimes."""

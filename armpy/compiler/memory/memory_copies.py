@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of each value, and copy layers between backends that cannot share memory."""
 
 from __future__ import annotations

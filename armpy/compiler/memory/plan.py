@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory planning: places tensors in arenas by their lifetimes."""
 
 from __future__ import annotations

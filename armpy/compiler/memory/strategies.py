@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The memory strategies that come with armpy, and the check of anybody's."""
 
 from __future__ import annotations

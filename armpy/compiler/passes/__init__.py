@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Optimiser passes: each makes another graph of a graph, before layers are assigned to backends."""

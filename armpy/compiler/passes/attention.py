@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pass that finds attention which files have written out as products and a softmax."""
 
 from __future__ import annotations

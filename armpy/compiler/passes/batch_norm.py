@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pass that folds batch normalisation: factors and terms per channel become weights and biases."""
 
 from __future__ import annotations

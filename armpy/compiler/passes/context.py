@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Context of an optimiser pass: all that it can ask while it runs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Passes over layers that convert elements: pairs that cancel, and moves past movement."""
 
 from __future__ import annotations

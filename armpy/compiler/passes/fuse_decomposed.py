@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pass that finds layers which files have written out as several smaller ones."""
 
 from __future__ import annotations

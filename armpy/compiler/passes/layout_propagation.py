@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers with permuted axes: the operation that results, and the order of the other operands."""
 
 from __future__ import annotations

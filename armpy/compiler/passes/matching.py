@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Matching of formulas in a graph, and layers that do the work of several, for passes."""
 
 from __future__ import annotations

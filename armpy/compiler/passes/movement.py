@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Passes over layers that move or convert elements as others do: reshapes, broadcasts, repeats."""
 
 from __future__ import annotations

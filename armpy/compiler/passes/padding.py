@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pass that folds padding: convolutions and pooling pad their inputs themselves."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs optimiser passes in their order, and checks what each makes."""
 
 from __future__ import annotations

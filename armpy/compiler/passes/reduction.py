@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Passes that change the type that floats are computed in, with conversions at the edges."""
 
 from __future__ import annotations

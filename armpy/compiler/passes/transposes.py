@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pass that cancels transposes, also where layers lie between them that can do without."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Flatbuffers files: `reader` checks every offset that it follows, `writer` writes whole files.
 
 Authors of plugins import both from `armpy.plugins.hooks.flatbuffers`.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of custom operators: a map of names to numbers and vectors, as FlexBuffers store it.
 
 References

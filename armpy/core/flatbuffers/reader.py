@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checked access to the tables of a flatbuffers file, such as .tflite and .armnn.
 
 Offsets in a file may lead anywhere. This is the one place that follows them: it turns each way

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writer of flatbuffers files, front to back.
 
 Notes

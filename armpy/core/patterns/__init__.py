@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Regular expressions in RE2's syntax, which match in time that grows with the text alone."""

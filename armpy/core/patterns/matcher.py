@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Matching by sets of states, as RE2 does: no text takes more than its length in steps."""
 
 from __future__ import annotations

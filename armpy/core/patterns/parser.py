@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parser of regular expressions, and the parts that they are made of."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Open files and sockets that go to another process with a message.
 
 Notes

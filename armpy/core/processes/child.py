@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The worker's side: answers requests until there are no more."""
 
 from __future__ import annotations

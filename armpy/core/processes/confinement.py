@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Confinement of a worker, on POSIX and Windows: rights go, memory gets a limit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fitness of a worker to go on serving after a failure in it, found out by trying."""
 
 from __future__ import annotations

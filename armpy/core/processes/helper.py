@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Helper processes: interpreters that work for one owner, and end with it.
 
 References

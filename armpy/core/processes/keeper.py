@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Keeper: the process between the application and a worker, which ends the worker's children.
 
 Notes

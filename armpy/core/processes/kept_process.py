@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Processes of workers, on POSIX and Windows: how they start, are waited for, and end.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rights that Linux lets a process give up: files outside of directories, the network, signals.
 
 Notes

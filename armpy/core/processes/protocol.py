@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Protocol between the application and a worker.
 
 Notes

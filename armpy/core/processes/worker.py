@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One worker process, as the application sees it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arrays of callers, checked and brought into the form that a network uses.
 
 Arrays that fit are used as they are: a call asks the package for what converts others.

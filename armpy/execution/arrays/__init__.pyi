@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.arrays import conversion as conversion
 from armpy.execution.arrays import imported_tensor as imported_tensor
 from armpy.execution.arrays import importing_slots as importing_slots

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Errors for objects that cannot be used as an input's array, with the fix."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversion of what a caller passes into arrays that a network can use, or why not."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors of other libraries and buffers, as arrays over the same memory."""
 
 from __future__ import annotations

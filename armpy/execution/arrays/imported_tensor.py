@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imported tensors: inputs and outputs in memory that backends use where it lies."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Slots of networks whose inputs or outputs are imported in every call."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reshaping: the same network with inputs of other shapes, or with other outputs."""
 
 from __future__ import annotations

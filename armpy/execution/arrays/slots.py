@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Slots: requirements on the arrays of a call, asked array by array."""
 
 from __future__ import annotations

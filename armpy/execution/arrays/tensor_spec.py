@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptions of a model's inputs and outputs."""
 
 from __future__ import annotations

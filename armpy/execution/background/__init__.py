@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compilation in the background: networks answer at once, and are exchanged when all is compiled.
 
 Few networks are loaded so, and the others import nothing of it.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The process that compiles for another one, and leaves its results on disk."""
 
 from __future__ import annotations

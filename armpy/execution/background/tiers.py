@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tiers of a loaded network: what runs until all is compiled, and what takes its place then."""
 
 from __future__ import annotations

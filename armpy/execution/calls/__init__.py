@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calls of loaded networks: by name, in order, started, bound to arrays, in memory that is held.
 
 Most networks are called with arrays alone: the other ways are imported when they are used.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.calls import async_execution as async_execution
 from armpy.execution.calls.binding import Binding as Binding
 from armpy.execution.calls.execution import Execution as Execution

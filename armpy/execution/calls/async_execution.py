@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions that are started and not called, and calls that have deadlines."""
 
 from __future__ import annotations

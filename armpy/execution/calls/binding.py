@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Bindings: the arrays of an execution, and what executes with them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks as their calls see them: what a call asks of one, whichever kind it is."""
 
 from __future__ import annotations

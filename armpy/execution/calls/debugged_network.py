@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loaded network as calls see it, which reports every value to a callback."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Execution: a network bound to arrays, checked once and executed any number of times."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Invocations: everything that a call asks of a network, said before the call begins."""
 
 from __future__ import annotations

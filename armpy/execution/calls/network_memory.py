@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Working memory of a loaded network that an application holds."""
 
 from __future__ import annotations

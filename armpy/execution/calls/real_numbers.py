@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Outputs as numbers: quantised ones as reals, small floats and integers as ``ml_dtypes``."""
 
 from __future__ import annotations

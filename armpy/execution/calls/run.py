@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calls of a loaded network: arrays by name or in order, each used in place where it can be."""
 
 from __future__ import annotations

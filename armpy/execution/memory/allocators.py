@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An application's allocator as backends see it: its results are checked."""
 
 from __future__ import annotations

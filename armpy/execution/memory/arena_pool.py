@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arenas that networks of one backend which do not run together have in turn."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Watchdog of memory between executions: what idles is given back."""
 
 from __future__ import annotations

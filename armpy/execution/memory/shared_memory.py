@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that a backend holds while a network runs on it."""
 
 from __future__ import annotations

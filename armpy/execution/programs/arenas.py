@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arenas of one execution, and the handles of the tensors in them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Program cache: the programs of one network, by the shapes of its inputs."""
 
 from __future__ import annotations

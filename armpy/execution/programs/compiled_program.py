@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Program of a network whose shapes are all known, compiled in this process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cuts of a graph where shapes stop being known before it runs."""
 
 from __future__ import annotations

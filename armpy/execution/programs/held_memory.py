@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Held memory: a program's working memory that is kept for one execution at a time."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports of memory for the inputs and outputs of loaded networks."""
 
 from __future__ import annotations

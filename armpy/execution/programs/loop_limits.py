@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits of loops that backends execute themselves: the core stops one that takes too long.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of one execution at a time: tensor handles, the caller's arrays, and the steps' calls."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory limit of single layers, checked before any backend is asked about them."""
 
 from __future__ import annotations

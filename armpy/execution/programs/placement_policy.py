@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Placement of a graph's layers: by the order of the backends, or as a plugin decides."""
 
 from __future__ import annotations

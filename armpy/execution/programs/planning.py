@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Planning: lets backends prepare a graph; what one of them cannot do moves to the next."""
 
 from __future__ import annotations

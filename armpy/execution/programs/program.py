@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs: steps over planned memory, compiled now or read from a file, and how they execute.
 
 A `BoundProgram` is a loaded network prepared for certain input shapes: its inputs, and how it is

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resources of a network's programs: they make memory, and execute steps in it."""
 
 from __future__ import annotations

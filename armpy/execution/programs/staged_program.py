@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Staged program where shapes depend on values: as far as they are known, then on."""
 
 from __future__ import annotations

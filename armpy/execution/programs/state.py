@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """State: contents of loaded networks' variables between executions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks of subgraphs: what a loaded network shares with those that its control flow runs."""
 
 from __future__ import annotations

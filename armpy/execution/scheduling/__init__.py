@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Threads that execute, queues before them, deadlines, and how an execution is stopped.
 
 Futures are slow to import, and most networks are called without any.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.scheduling import deadlines as deadlines
 from armpy.execution.scheduling.tasks import ExecutionTask as ExecutionTask
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Threads that are started where a signal handler of the application's may raise at any time."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Deadlines: one thread of the process stops what takes too long."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executors: the threads of a runtime that run executions which were started and not called."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Queue of tasks with priorities, and fair shares between the networks of each."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits of one execution, which reach the control flow in it however deep it lies."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stop signals of an execution: from its caller, or its deadline."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tasks: executions that callers wait for, and that can be stopped."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Thread pool: the threads of `armpy.execution.scheduling.executors`."""
 
 from __future__ import annotations

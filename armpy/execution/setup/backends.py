@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sets up the backends of a runtime as its options say."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The contexts of a runtime's backends, which are notified of loads and unloads."""
 
 from __future__ import annotations

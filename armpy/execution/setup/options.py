@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The options of a runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Defaults that plugins give to a runtime's options."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The properties of a loaded network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings of a loaded network, from a runtime's options and the network's properties."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sessions and steps: what backends make of the layers of a network, and of its control flow.
 
 Few networks have loops that append to a list: what these need is imported then.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.steps.appending import AppendedElements as AppendedElements
 from armpy.execution.steps.appending import find_appends as find_appends
 from armpy.execution.steps.appending import with_lists as with_lists

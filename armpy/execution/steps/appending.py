@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops that append: carried values that only grow are joined when the loop ends.
 
 Notes

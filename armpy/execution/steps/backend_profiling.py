@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Counters and measurements of backends, taken into the profile of one loaded network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executes control flow: layers that run whole networks.
 
 Notes

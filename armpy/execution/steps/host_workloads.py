@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Host workloads, the core's own part in a loaded network: copies, and control flow."""
 
 from __future__ import annotations

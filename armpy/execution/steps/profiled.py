@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Observed steps: the layers of a program with their time taken, marked in a trace, or logged."""
 
 from __future__ import annotations

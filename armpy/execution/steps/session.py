@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backend session: everything that one backend makes for one loaded network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The steps of a program: what each layer's backend made of it, and errors that name the layer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Steps that are watched: executions that can be stopped, and devices that have queues."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrappers of an execution's steps: variables, profiles, logs, stops, second tries.
 
 Few executions are spread over backends or have imported tensors: what these need is imported then.

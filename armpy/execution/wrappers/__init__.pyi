@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.wrappers.fallback import falling_back as falling_back
 from armpy.execution.wrappers.importing import ImportBinding as ImportBinding
 from armpy.execution.wrappers.verbose_log import logged as logged

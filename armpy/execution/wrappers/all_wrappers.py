@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrappers of programs: all that an execution of a loaded network does besides its steps."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Debugging: every value that an execution computes is handed to a callback."""
 
 from __future__ import annotations

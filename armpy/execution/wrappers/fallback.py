@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fallback at run time: what a backend fails to execute is executed again on the next ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imported tensors: a program's steps are given their handles instead of the caller's arrays."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs of programs with whatever is to be done around them: variables, places, profiles, marks."""
 
 from __future__ import annotations

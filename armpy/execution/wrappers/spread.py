@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Spread of a network's executions, or of their rows, over backends, by measured speed."""
 
 from __future__ import annotations

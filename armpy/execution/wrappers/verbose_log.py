@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions and layers that write to verbose logging; made only where its tags are on."""
 
 from __future__ import annotations

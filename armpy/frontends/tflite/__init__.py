@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Front-end for .tflite files."""
 
 from armpy.frontends.tflite.parser import parse_tflite, signatures

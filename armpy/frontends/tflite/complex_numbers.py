@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors of complex numbers, which armpy has no type for.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that become several layers, which shapes or parameters may decide on."""
 
 from __future__ import annotations

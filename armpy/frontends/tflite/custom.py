@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Custom operators that LiteRT's interpreter brings with it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metadata of a .tflite file: descriptions, normalisation, and labels packed after the model.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts of the schema of TFLite model metadata, version 1: where the fields are that armpy reads.
 
 Notes

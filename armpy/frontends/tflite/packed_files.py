@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files that are packed into a .tflite file, in a ZIP archive after the model."""
 
 from __future__ import annotations

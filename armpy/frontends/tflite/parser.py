@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversion of the tables of a .tflite file to a network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Element types of a .tflite tensor: its type together with its quantisation."""
 
 from __future__ import annotations

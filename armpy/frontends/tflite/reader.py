@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The tables of a .tflite file."""
 
 from __future__ import annotations

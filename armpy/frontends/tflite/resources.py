@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Variables and tables that operators use by a handle."""
 
 from __future__ import annotations

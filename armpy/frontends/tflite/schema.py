@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts of the .tflite schema, version 3: where the fields are that armpy reads.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The signatures of a model: names that its author gave to inputs and outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recognition of .tflite files, and of other formats by a model's bytes."""
 
 from __future__ import annotations

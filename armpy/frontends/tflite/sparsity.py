@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Constants of which a file holds only the elements, or blocks of them, that are not 0."""
 
 from __future__ import annotations

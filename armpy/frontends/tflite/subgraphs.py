@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The subgraphs of a model: which run which, and what operators they have."""
 
 from __future__ import annotations

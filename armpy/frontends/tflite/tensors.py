@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The tensors of a subgraph, each read once and checked when it is first asked for."""
 
 from __future__ import annotations

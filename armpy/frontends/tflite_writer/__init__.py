@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks and parts of them into .tflite files, as hosted engines and `armpy quantize` need."""

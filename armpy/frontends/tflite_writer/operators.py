@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """TFLite's operators for layers: a function per operation, in a table."""
 
 from __future__ import annotations

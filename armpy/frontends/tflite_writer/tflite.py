@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes a graph as a .tflite file."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Collects what becomes one subgraph of a .tflite file."""
 
 from __future__ import annotations

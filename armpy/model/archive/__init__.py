@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled models: started at once, loaded again for other shapes, and kept for later.
 
 A start asks the package for the modules that few starts need, so that it imports none of them.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.model.archive import installed_backends as installed_backends
 from armpy.model.archive import kept_models as kept_models
 from armpy.model.archive import light_loading as light_loading

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A compiled model that was opened, and the ways to call its contents."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds out which programs of a compiled model can be used here, without loading them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The installed backends, asked whether they can be used, without a runtime."""
 
 from __future__ import annotations

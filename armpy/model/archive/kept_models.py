@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stores loaded models as compiled models in armpy's cache directory, and lists the entries."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads compiled models: at once where nothing but running them is wanted, else as networks."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metadata of compiled models, for models that run without being loaded as networks."""
 
 from __future__ import annotations

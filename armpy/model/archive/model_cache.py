@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model cache: a model that has been loaded before starts from a compiled model the next time.
 
 A file of the cache is named by everything that its contents depend on: the contents of the

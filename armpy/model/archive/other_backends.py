@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which backends would take the layers of a compiled model whose programs cannot be used."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads compiled models as ordinary networks: for other shapes, options, machines than theirs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Candidates: backends and plugins with hooks, as far as they are known."""
 
 from __future__ import annotations

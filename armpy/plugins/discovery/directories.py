@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Discovery of backend modules in directories."""
 
 from __future__ import annotations

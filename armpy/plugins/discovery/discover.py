@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Discovery: candidates for backends and plugins, none of which is imported for it."""
 
 from __future__ import annotations

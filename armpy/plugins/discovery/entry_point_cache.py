@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Index of installed entry points and libraries: a start need not look through distributions.
 
 `importlib.metadata` reads a file of each distribution, and importing it takes longer than that. Its

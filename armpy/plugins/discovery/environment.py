@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Digest of all that decides which backends and plugins there are, for keys of caches."""
 
 from __future__ import annotations

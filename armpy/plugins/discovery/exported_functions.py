@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Functions that a shared library exports, read from its file; nothing of it is loaded.
 
 Notes

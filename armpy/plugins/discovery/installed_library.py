@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Record of a shared library that an installed distribution has."""
 
 from __future__ import annotations

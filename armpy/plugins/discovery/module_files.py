@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files of modules and distributions: lists, permissions, contents."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Object references, as entry points have them: ``module`` or ``module:object``."""
 
 from __future__ import annotations

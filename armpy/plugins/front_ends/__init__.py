@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Front-ends of plugins: which one takes a file, and its answer, checked and made plain."""

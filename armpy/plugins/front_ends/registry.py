@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Front-ends that plugins have registered: which one takes a file, and calls to it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers of plugins' front-ends, checked and made plain: nothing of them is code any more."""
 
 from __future__ import annotations

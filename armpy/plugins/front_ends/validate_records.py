@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metadata and outlines of files from plugins' front-ends, checked and made plain."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports for the author of a plugin: hooks, and the types of their arguments and results."""
 
 from armpy.plugins.hooks.custom_operator import CustomOperator, OperatorParts

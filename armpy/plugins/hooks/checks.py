@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks that a plugin implements hooks as they are specified."""
 
 from __future__ import annotations

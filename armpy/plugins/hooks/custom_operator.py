@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Custom operator: what a plugin says of an operator that a file names and armpy does not know."""
 
 from __future__ import annotations

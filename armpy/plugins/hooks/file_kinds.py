@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recognition of files that are found in the place of a model, by their first bytes."""
 
 from __future__ import annotations

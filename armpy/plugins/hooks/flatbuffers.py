@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Flatbuffers files, for front-ends: a reader that checks offsets and limits work, and a writer.
 
 `read_options` and `read_entries` read FlexBuffers, as options of custom operators often are.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Front-end: what a plugin says of a model format and its parser."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metadata: a model file's description of itself, beyond the data needed to run it."""
 
 from __future__ import annotations

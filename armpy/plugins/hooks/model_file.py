@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A model's bytes, opened once for whichever front-end takes them."""
 
 from __future__ import annotations

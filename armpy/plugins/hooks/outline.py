@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Outline: the operators and tensors of a model file, in the file's own terms."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A table that a plugin adds to a report."""
 
 from __future__ import annotations

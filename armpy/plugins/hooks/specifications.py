@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Hook specifications: every place at which armpy asks plugins."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends in processes of their own: the application's side.
 
 An isolated backend implements the contract, as any other; its other half is a worker process

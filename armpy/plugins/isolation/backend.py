@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that lives in a process of its own, as the core sees it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits of workers, and the state of a backend's process."""
 
 from __future__ import annotations

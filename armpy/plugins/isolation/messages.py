@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Messages between the application and the worker of an isolated backend.
 
 Notes

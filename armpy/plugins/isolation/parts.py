@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parts of networks in the form in which workers are sent them."""
 
 from __future__ import annotations

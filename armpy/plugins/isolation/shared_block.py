@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shared memory that goes with the last process that has it."""
 
 from __future__ import annotations

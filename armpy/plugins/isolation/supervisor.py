@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The supervisor: keeps one worker of a backend running, and a spare one that is ready."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The worker of one isolated backend."""
 
 from __future__ import annotations

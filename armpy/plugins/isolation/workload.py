@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executes prepared parts in a worker, with tensors in shared memory."""
 
 from __future__ import annotations

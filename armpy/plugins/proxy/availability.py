@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Check whether a backend can be used on this machine, as a runtime does."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attribution of an error to a backend, so that another one can execute instead."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts of a backend: its description of itself, read once and checked."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Figures of speed and power that backends declare: their checks, and their written form."""
 
 from __future__ import annotations

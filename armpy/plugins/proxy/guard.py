@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend as the core sees it: what never changes is read once, every call is contained."""
 
 from __future__ import annotations

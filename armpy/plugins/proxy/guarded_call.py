@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The boundary to backends' code: whatever it raises becomes an error that names the backend."""
 
 from __future__ import annotations

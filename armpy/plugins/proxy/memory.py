@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of backends as the core sees it: every call is contained."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds methods that were meant for the contract and are called otherwise there.
 
 Notes

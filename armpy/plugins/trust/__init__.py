@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trust in candidates: which may be loaded, and that the hashed code is the one that runs."""

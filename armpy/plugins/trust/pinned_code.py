@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports pinned code from the bytes that were hashed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trust policy: which candidates may be loaded."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled models: models with everything that preparing them has made, checked and mapped.
 
 Few files are signed: code that judges them asks the package for the module of signatures.

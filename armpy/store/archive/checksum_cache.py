@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cache of verified files, whose checksums need not be computed at every start.
 
 Notes

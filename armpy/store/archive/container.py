@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Container of compiled models: a header, a manifest and sections, each with its checksum.
 
 ``compiled_models.md`` describes the layout byte by byte. Imports here are paid for at

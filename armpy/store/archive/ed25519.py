@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ed25519 by the ``cryptography`` package: all that `armpy.store.archive.signing` needs of it.
 
 It is imported where a key is used, and nowhere else: the package takes longer to import than a

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernel packs: files with the compiled code that models of many kinds have in common.
 
 A pack is a container (`armpy.store.archive.container`) for one target of one backend. Its section

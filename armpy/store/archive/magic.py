@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Constants of compiled models: magic bytes, kinds, and sections outside of networks."""
 
 MAGIC = b"armpyNet"

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arrays that are read out of packed bytes by a recipe, so that a file holds them once.
 
 A recipe is what JSON can hold::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Signatures of compiled models: Ed25519 (RFC 8032), by the ``cryptography`` package.
 
 The signature is over a file's first 64 bytes, which hold the SHA-256 of its manifest, and so of

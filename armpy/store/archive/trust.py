@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trust in the code of a compiled model.
 
 A user who can write to a file that is loaded can make the process do anything, so code is taken

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it aborts the process when it is imported, as a failed assertion in C does."""
 
 from __future__ import annotations

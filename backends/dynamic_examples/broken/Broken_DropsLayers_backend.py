@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: its `optimize_subgraph_view` forgets the layers that it was offered."""
 
 from __future__ import annotations

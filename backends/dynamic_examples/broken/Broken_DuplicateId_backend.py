@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it takes the id of another backend."""
 
 from __future__ import annotations

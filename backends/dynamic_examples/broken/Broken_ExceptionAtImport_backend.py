@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it raises an exception when it is imported."""
 
 from __future__ import annotations

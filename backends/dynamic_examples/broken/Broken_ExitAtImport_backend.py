@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it ends the process with success when it is imported, without cleaning up."""
 
 from __future__ import annotations

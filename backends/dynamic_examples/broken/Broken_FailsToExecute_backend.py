@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it says that it supports a layer and then cannot execute it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it never comes to the end of its import, as with a device that does not answer."""
 
 from __future__ import annotations

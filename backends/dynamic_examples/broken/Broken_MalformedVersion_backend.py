@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: its version is no version."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it imports a package that is not installed."""
 
 from __future__ import annotations

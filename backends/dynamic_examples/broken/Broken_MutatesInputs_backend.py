@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it uses its input's memory for the sum before it copies that to the output."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: its results are not numbers."""
 
 from __future__ import annotations

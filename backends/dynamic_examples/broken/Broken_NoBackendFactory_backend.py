@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it has no `backend_factory`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it has no `get_backend_id`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it has no `get_version`."""
 
 from __future__ import annotations

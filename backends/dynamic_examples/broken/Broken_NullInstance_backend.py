@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: its factory returns None."""
 
 from __future__ import annotations

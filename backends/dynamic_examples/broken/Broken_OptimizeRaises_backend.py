@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: its `optimize_subgraph_view` raises."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it is made for another major version of the contract."""
 
 from __future__ import annotations

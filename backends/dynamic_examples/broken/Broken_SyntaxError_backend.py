@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it is no Python. Linters leave it out."""
 
 def get_backend_id() -> str

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it calls `sys.exit` when it is imported, as a script does that ends."""
 
 from __future__ import annotations

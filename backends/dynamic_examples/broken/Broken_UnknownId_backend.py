@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: its id is the one that stands for none."""
 
 from __future__ import annotations

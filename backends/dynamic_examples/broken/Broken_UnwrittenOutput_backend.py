@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it writes only a part of its output."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it is made for a later minor version of the contract than there is."""
 
 from __future__ import annotations

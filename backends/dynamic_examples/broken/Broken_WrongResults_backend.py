@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: it computes something else than it should."""
 
 from __future__ import annotations

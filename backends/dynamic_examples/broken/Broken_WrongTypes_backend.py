@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Broken: methods of the contract return things of other types."""
 
 from __future__ import annotations

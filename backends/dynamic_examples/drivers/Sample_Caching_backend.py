@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A driver that compiles, declares its device's speed, and stores compiled parts.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 r"""A driver that fails on request, for tests that applications survive drivers.
 
 Without a word it computes right, and passes the conformance kit. With the option ``faults`` or,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A driver of a device that runs commands after each other's back, on buffers of its own.
 
 A thread stands for the device. Only that thread touches a buffer between a command's

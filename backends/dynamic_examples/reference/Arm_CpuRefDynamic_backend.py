@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy's reference backend as a dynamic one, under another id.
 
 A backend that exists as a package becomes a dynamic one by three functions. The package has to be

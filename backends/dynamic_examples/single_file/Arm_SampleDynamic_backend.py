@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arm NN's sample of a dynamic backend as a single file: it adds float32 tensors.
 
 Put the file into a directory that `RuntimeOptions(dynamic_backends_path=...)` or the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend whose scratch memory comes from an application's allocator.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that places tensors by their lifetimes, in memory that it has only while it runs.
 
 References

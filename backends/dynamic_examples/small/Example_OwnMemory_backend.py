@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend with a memory space of its own, which others can import, and which imports theirs.
 
 The space is a file in memory, as a driver's buffers are file descriptors. Where the system has no

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiles ``Example_Compiled_backend.c`` for the Python that runs this.
 
 Usage::

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend for armpy that runs subgraphs on LiteRT, with XNNPACK or another delegate."""
 
 from armpy_litert.backend import LiteRtBackend, delegate_backend

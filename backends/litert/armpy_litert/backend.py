@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The backend: subgraphs as .tflite models in memory, run by LiteRT's interpreter."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that LiteRT computes otherwise than armpy defines them, and are therefore refused.
 
 Most were found by the conformance kit; with some LiteRT ends the process instead of refusing them.

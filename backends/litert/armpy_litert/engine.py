@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports LiteRT's interpreter and loads delegates, or names the missing package."""
 
 from __future__ import annotations

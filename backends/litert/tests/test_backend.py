@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The conformance kit on the backend, networks of several layers, and refused layers."""
 
 from __future__ import annotations

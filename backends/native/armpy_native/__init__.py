@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends in C: hosts shared libraries with the interface of ``armpy_backend.h``."""
 
 from pathlib import Path

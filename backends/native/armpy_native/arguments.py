@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The arguments of executions, as a library reads them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends of shared libraries in C: subgraphs as .tflite models that the library compiles."""
 
 from __future__ import annotations

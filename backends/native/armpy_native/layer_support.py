@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layer support of libraries in C: one question about all layers of a network."""
 
 from __future__ import annotations

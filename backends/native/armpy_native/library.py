@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shared libraries with the interface of ``armpy_backend.h``, as ctypes sees them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled models of libraries."""
 
 from __future__ import annotations

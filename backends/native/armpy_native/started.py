@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions that a library starts, and that the host waits for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The samples of ``armpy new-backend``, built with changes, and a network that they run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The sample in C with start and wait: executions on threads that the test can hold up."""
 
 from __future__ import annotations

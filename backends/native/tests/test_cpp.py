@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Libraries in C++: what ``armpy_backend.hpp`` makes of exceptions, objects and overrides."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faulty libraries in C end in an error that names the function, or in other backends' answers."""
 
 from __future__ import annotations

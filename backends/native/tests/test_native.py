@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Libraries in C: the header, the sample of ``armpy new-backend``, and the kit on it."""
 
 from __future__ import annotations

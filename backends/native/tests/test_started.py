@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Libraries with start and wait: several executions at once, deadlines, cancellation, faults."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NumbaAcc: compiles whole regions of a network with Numba and LLVM."""
 
 from armpy.core.lazy import offer

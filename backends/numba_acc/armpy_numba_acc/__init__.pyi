@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_numba_acc.backend import NumbaBackend as NumbaBackend
 from armpy_numba_acc import ahead as ahead
 from armpy_numba_acc.machine.compiler import missing_compiler as missing_compiler

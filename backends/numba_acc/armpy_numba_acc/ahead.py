@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiles ahead of time: for this machine, and for others by name."""
 
 from __future__ import annotations

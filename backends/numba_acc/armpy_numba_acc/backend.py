@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NumbaAcc: the backend that compiles."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NumbaAcc's programs in compiled models: saved with their code, and run without any compiler."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings that hold for NumbaAcc's tests alone."""
 
 from __future__ import annotations

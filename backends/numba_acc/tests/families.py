@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A network for each family of kernels: most are cases of the conformance kit."""
 
 from __future__ import annotations

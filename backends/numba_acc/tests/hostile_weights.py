@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Integer weights and elements that make sums of few bits as large as they can be."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks for tests of the runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks of one layer, compared with CpuRef; a table of them on every instruction set."""
 
 from __future__ import annotations

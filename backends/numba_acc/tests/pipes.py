@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """How busy the innermost loops of assembly for Arm keep a processor, by LLVM's models of it.
 
 References

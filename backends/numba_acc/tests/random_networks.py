@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks of one to three layers with everything about them drawn at random."""
 
 from __future__ import annotations

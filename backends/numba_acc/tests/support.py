@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiles networks for an instruction set, runs them, and compares with CpuRef."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A change of the interface between code and its callers changes the digest."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activation functions and normalisations of rows: the same as CpuRef on every instruction set."""
 
 import numpy as np

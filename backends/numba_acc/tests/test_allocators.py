@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs' memory comes from the application's allocator, and goes back to it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The innermost loops of products keep Arm's multipliers busy, as LLVM's models of them say.
 
 What is looked at is the kernel that lowering chooses, so that tiles are judged with it.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention: as CpuRef on every instruction set."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products with weights of few bits in blocks: as CpuRef, and the same for a row among others."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs whose arrays are known beforehand: the same as any other execution."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """If layers whose graphs are all NumbaAcc's run inside its program."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sums and products of bytes with constants: lines and tables with CpuRef's bits."""
 
 from __future__ import annotations

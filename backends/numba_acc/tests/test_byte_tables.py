@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that together are a function of one byte: a table, with CpuRef's bits."""
 
 from __future__ import annotations

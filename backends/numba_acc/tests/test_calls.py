@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What native code takes from the arrays of a call."""
 
 from __future__ import annotations

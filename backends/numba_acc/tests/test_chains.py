@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Chains of elementwise layers: one command each, and the same as CpuRef."""
 
 from collections.abc import Callable

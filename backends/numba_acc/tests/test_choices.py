@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What lowerings choose, and that everything they could choose is right."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that becomes code: what is run is what was written, on Apple's processors by thread."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Weights and biases that are computed: as CpuRef on every instruction set."""
 
 from __future__ import annotations

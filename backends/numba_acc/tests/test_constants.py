@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Packed constants of a program: what is equal is there once, and nothing lies between them."""
 
 import tracemalloc

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """How executions of one process share its processors."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What the processor says of itself, beside what Linux says of it."""
 
 from __future__ import annotations

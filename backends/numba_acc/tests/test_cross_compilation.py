@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models that were compiled here for Arm run there without Numba and LLVM.
 
 The Arm processors are emulated, each with the instructions that it has: one with others ends.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sums and products of the elements so far: like CpuRef, bit for bit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Depthwise convolutions agree with CpuRef on every instruction set."""
 
 from __future__ import annotations

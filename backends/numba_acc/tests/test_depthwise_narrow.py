@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Depthwise convolutions of bytes with few channels, of which whole rows are computed at once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Figures that the backend states of processors that were not measured."""
 
 from __future__ import annotations

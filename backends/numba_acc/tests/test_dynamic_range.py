@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products of floats with int8 weights: as CpuRef's but for float32's roundings."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elementwise operations on 8-bit tensors: as CpuRef on every instruction set."""
 
 import numpy as np

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Each family of kernels: every kernel has a network, and gives CpuRef's answers with it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernels carry the features that they use, whatever LLVM says of the processor at hand.
 
 LLVM ends the process at an instruction that its target lacks: kernels are compiled in others.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lookups by indices that are computed: like CpuRef, and errors where an index is out of range."""
 
 from __future__ import annotations

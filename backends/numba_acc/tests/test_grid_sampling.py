@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples of images and volumes: like CpuRef, bit for bit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Grouped convolutions with a group for each channel are depthwise convolutions."""
 
 from __future__ import annotations

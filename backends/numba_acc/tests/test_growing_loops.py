@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops that append: NumbaAcc runs several turns at a time, with lists for what they add."""
 
 from __future__ import annotations

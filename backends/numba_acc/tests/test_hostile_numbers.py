@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Float layers on what no network should meet and some do: NaN, infinities, the largest numbers.
 
 CpuRef says what is right; subnormals count as zero (`test_subnormals.py` says why). Sums and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batches whose first layers are run image by image."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs read and write imported memory where it lies."""
 
 from __future__ import annotations

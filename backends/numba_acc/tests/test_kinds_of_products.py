@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A kind of product is known to few files: see "Adding a kind of product" in the README."""
 
 from __future__ import annotations

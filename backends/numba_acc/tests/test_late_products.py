@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shortcuts that come after a product are added by its kernel."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Code that is loaded without LLVM computes what LLVM's own loader makes of it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops whose layers are all NumbaAcc's run inside its program."""
 
 from __future__ import annotations

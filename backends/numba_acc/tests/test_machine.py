@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A machine's figures: measured, kept, and what is chosen by them."""
 
 from __future__ import annotations

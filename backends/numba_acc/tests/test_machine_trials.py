@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trials of a machine execute in their loops what they are to measure: by their assembly."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products of bytes by a matrix unit (AMX), or by what emulates one, are CpuRef's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sums that lie next to where their scaled values are rounded the other way."""
 
 from __future__ import annotations

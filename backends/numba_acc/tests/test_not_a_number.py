@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What is no number stays so after an activation, as in CpuRef, on every instruction set."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Object files are linked on any machine, and refused if they are damaged; none of them is run."""
 
 from __future__ import annotations

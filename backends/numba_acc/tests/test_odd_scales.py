@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantised layers whose scales, or biases, no converter would write.
 
 ``ARMPY_NUM_NETWORKS`` makes the random layers that many times as many.

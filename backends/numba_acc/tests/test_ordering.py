@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The foremost elements, and positions marked by indices: like CpuRef on every instruction set."""
 
 from __future__ import annotations

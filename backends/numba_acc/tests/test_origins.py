@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What packed weights say of where a layer's constants lie: read there, they are the constants."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What is Linux's own has something else in its place on other systems."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kernel packs that come with NumbaAcc: what their lists name, from the sources of today."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernels from packs: used where they are what would be compiled, and nowhere else."""
 
 from __future__ import annotations

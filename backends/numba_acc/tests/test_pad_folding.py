@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Frames of zeros in front of convolutions are these convolutions' padding."""
 
 from __future__ import annotations

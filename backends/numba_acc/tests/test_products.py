@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Grouped and transposed convolutions and matrix products, against CpuRef."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random layers, small networks and NNAPI models against CpuRef, on every instruction set.
 
 ``ARMPY_NUM_NETWORKS`` says how many of each for each instruction set (2, in the full form 20; 5,000

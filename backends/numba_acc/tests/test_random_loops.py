@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random loops run inside programs give what CpuRef gives turn by turn."""
 
 from __future__ import annotations

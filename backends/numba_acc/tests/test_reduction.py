@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reductions and positions of extremes, against CpuRef, on every instruction set."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples of regions of images: like CpuRef, and errors where a region cannot be used."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Relaxed float32: products of bfloat16, and tensors that are kept as bfloat16."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Additions that are computed with the quantised convolution in front of them, against CpuRef."""
 
 from __future__ import annotations

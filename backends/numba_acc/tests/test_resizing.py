@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resizing of images, against CpuRef, on every instruction set of this processor."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that are written otherwise: float16, channels in front, rows along other axes."""
 
 from __future__ import annotations

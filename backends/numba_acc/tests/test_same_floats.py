@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Floats that depend on the inputs alone: neither on threads nor on what else is in a batch.
 
 ``ARMPY_NUM_NETWORKS`` says how many random networks are compared.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs run with the code that they came with; without a compiler, NumbaAcc takes no layers."""
 
 from __future__ import annotations

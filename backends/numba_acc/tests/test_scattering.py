@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elements and slices moved by indices: like CpuRef, and errors where an index is out of range."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Many callers of several networks for a long time: same results, and no memory that grows.
 
 ``ARMPY_SOAK_SECONDS`` says how long; 600 before a release. ``-s`` shows the memory.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products of bytes that 16 bits add up: exact whatever the weights and elements are."""
 
 from __future__ import annotations

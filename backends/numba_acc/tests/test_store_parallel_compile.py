@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernels that several processes compile."""
 
 from __future__ import annotations

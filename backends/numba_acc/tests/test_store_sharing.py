@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The store's part of the placement report, and several processes that compile one model."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs take what is too small for a normal float32 for zero; their callers do not."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products of bytes whose int32 sums are the output are CpuRef's, bit for bit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Targets need what LLVM's models of the processors say that code for them may use."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Short programs run on as many threads as their own calls are fastest with."""
 
 from __future__ import annotations

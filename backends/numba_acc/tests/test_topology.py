@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Caches and cores as Linux, Windows and macOS report them; absent systems are faked."""
 
 from __future__ import annotations

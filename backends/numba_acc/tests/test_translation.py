@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """How kernels are translated: by a target of NumbaAcc's own, which compiles nothing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``armpy tune``, on backends that have something to measure, or nothing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The measured search, what it keeps, and who uses it."""
 
 from __future__ import annotations

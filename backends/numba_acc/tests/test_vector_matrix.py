@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products of one vector with constant weights, against CpuRef."""
 
 from __future__ import annotations

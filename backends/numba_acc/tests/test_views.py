@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention that reads and writes heads where they lie in other tensors."""
 
 from __future__ import annotations

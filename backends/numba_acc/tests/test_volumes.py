@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolutions of volumes, along the stride and against it, agree with CpuRef."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolutions and matrix products of float32 agree with CpuRef on every instruction set."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolutions and matrix products of 16-bit elements: bit for bit CpuRef's results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantised convolutions and matrix products against CpuRef."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elements of 16 bits: the same as CpuRef's on every instruction set."""
 
 import numpy as np

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """3x3 convolutions of bytes with fewer multiplications: exactly the results of CpuRef."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """x86's dot products of bytes on processors that are not at hand: by their assembly."""
 
 from __future__ import annotations

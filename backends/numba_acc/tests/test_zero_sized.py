@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors without elements: nothing is computed for them, and nothing else is disturbed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The backends: subgraphs as ONNX models in memory, run by providers of ONNX Runtime itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One function per operation: adds the ONNX nodes that compute a layer."""
 
 from __future__ import annotations

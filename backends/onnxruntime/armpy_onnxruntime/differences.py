@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that are not written as ONNX, or that ONNX Runtime computes otherwise."""
 
 from __future__ import annotations

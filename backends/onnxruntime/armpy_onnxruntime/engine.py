@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports ONNX Runtime and what builds its models, and knows the providers built into it."""
 
 from __future__ import annotations

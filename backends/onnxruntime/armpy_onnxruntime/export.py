@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes a subgraph as an ONNX model."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of single providers that make results wrong, and how they are avoided."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends of plugins: one for each device that a plugin's library brings."""
 
 from __future__ import annotations

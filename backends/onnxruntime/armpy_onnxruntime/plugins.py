@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugin libraries of execution providers: registers them, and makes a backend of each device."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled subgraphs: sessions, and the ONNX models in files that they are made of."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Collects the nodes of an ONNX model."""
 
 from __future__ import annotations

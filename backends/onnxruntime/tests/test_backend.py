@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy's conformance kit on the backend, and tests of its own parts."""
 
 from __future__ import annotations

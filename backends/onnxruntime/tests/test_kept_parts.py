@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A layer that the engine computes wrong is found from the file of the part that it got."""
 
 from __future__ import annotations

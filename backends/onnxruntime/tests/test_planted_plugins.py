@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugins with a fault each: every one is named, and harms nothing else."""
 
 from __future__ import annotations

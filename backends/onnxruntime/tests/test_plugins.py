@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plugins that are installed: found, in one part, and as the conformance kit wants them."""
 
 from __future__ import annotations

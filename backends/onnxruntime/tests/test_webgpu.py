@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit on OrtWebGpu, on Vulkan in software: the SwiftShader of an installed Chromium."""
 
 from __future__ import annotations

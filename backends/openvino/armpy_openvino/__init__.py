@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend for armpy that runs subgraphs on OpenVINO's devices."""
 
 from armpy_openvino.backend import OpenVinoBackend

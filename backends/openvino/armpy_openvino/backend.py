@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The backend: subgraphs as models in memory, compiled by OpenVINO for one of its devices."""
 
 from __future__ import annotations

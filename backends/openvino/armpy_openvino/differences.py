@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that OpenVINO computes otherwise than armpy defines them, and are therefore refused.
 
 They were found by the conformance kit.

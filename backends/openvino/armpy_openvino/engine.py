@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports OpenVINO, or says how to get it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled subgraphs: infer requests, and OpenVINO's compiled blobs in files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef, armpy's reference backend: every operation in NumPy, the definition of right answers."""
 
 from armpy_reference.backend import ReferenceBackend

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef: the backend that defines right answers."""
 
 from __future__ import annotations

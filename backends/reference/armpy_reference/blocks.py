@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elementwise work in pieces that fit the cache."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Axis-aligned boxes in float32: checks, transformation, overlap, non-maximum suppression."""
 
 from __future__ import annotations

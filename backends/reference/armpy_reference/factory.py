@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds CpuRef's workload for an operation by its name."""
 
 from __future__ import annotations

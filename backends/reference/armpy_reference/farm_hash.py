@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """FarmHash's 64-bit fingerprint of many byte strings of one length.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Indices that are not known before execution: checks, and writing where they say."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random numbers by counting: Philox 4x32-10 and Threefry 2x32-20.
 
 References

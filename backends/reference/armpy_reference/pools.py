@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pooling of images and volumes: windows along any number of axes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Between stored integers and the real numbers that they stand for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activation functions of real numbers, in float32 or float64."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elements of any floating-point or quantised type as float32, and back."""
 
 from __future__ import annotations

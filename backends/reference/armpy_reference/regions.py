@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Regions of feature maps: where they lie, and whether they can be used."""
 
 from __future__ import annotations

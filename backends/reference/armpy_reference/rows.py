@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations on rows of elements, whatever axis of a tensor the rows lie along."""
 
 from __future__ import annotations

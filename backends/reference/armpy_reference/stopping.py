@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stopping of work that may take long for one element."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversion of strings to numbers and back, as ONNX's Cast defines it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolutions of volumes: the order of axes, and how much padding goes ahead."""
 
 from __future__ import annotations

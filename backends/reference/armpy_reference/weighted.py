@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Weights made ready for products, for every combination of types in `WEIGHTED_RULES`.
 
 Notes

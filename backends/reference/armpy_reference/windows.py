@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Filter windows over an image, and how their elements are brought together.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Base of all workloads of CpuRef."""
 
 from __future__ import annotations

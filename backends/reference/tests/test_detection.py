@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's operations on boxes, worked out by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's elementwise operations and conversions on hand-worked values.
 
 Quantised cases use scales that are powers of two, for which the results can be worked out on

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's functions of floats and of integers, of bits, and random numbers, by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's scatters, searches and cumulations on small tensors worked out by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's look-ups, orderings and random numbers, worked out by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Non-maximum suppression of many boxes, several at once, chooses what one by one would."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors without axes: what comes out is what comes out for one axis of one element.
 
 The cases are those of the conformance kit, each with its tensors cut down to one element; what

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """QLstm and QuantizedLstm: hand-worked values, and a formula in real numbers."""
 
 from __future__ import annotations

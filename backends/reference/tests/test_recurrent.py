@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Svdf, UnidirectionalSequenceLstm and their fixed-point functions on hand-worked values."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's operations on regions of feature maps, worked out by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rescaling of sums of any size, against gemmlowp's rules written down in Python's integers."""
 
 from __future__ import annotations

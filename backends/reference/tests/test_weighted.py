@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's convolutions, matrix products and pooling on values worked out by other means."""
 
 from __future__ import annotations

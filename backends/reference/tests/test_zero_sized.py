@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Weighted and windowed operations on tensors with dimensions of 0: sums of nothing are 0."""
 
 from __future__ import annotations

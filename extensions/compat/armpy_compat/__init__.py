@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs written for PyArmNN, LiteRT or ONNX Runtime, run by armpy unchanged.
 
 Each function makes the modules of one engine importable from armpy, in this process. Nothing is

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a program written for ONNX Runtime, LiteRT or PyArmNN on armpy.
 
 Usage::

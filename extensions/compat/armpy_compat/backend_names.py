@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ids of backends that Arm NN and armpy name differently."""
 
 from __future__ import annotations

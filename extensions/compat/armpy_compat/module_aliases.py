@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Modules that Python imports under another package's name."""
 
 from __future__ import annotations

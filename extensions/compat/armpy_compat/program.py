@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Python programs, run in this process as `python PROGRAM` runs them."""
 
 from __future__ import annotations

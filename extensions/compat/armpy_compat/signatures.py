@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arguments checked against a function's annotations, as ONNX Runtime's binding checks them."""
 
 from __future__ import annotations

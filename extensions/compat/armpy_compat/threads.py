@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Numbers of threads that programs ask for."""
 
 from __future__ import annotations

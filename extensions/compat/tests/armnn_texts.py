@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Flatbuffers in their text form, made into .armnn files through the schema's table."""
 
 from __future__ import annotations

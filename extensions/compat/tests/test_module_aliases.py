@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Engines' modules are importable from armpy for one process."""
 
 from __future__ import annotations

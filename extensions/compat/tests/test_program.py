@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`python -m armpy_compat` runs a program on armpy without a line in it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The conformance kit: shows a backend's author errors by case, shape and element.
 
 Run it with ``armpy conformance ID``, with ``pytest --pyargs armpy_conformance --armpy-backend ID``,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_conformance.case import Case as Case, CaseInput as CaseInput
 from armpy_conformance.conformance import (
     all_cases as all_cases,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's answers without a runtime: its workloads, called one after the other."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The backend under test, with the runtimes that it and CpuRef are tried with."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One conformance case: a layer, its inputs, and what must come out."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs conformance cases on a backend: the one function of the command and the tests."""
 
 from __future__ import annotations

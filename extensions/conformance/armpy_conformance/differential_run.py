@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executes a small network twice and compares what comes out with what must."""
 
 from __future__ import annotations

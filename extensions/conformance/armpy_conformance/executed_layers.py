@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers of a network that ran on a backend, for the kit and ``armpy doctor``."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges one case: whether the backend runs what it accepts, and whether its answer is right."""
 
 from __future__ import annotations

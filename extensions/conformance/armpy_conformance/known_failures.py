@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The strict file of a backend's known failures: ``case id  # reason``, one per line."""
 
 from __future__ import annotations

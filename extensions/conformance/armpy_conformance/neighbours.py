@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Neighbours for a layer that a backend does not run alone: it may be made for pairs."""
 
 from __future__ import annotations

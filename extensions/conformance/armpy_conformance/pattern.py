@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small networks that backends are tried with: the kit's own, and those that a backend declares."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges a pattern: a small network, of which the backend may run a part."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Hooks of the conformance kit: the commands for authors of backends."""
 
 from __future__ import annotations

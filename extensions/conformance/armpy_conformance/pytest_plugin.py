@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of the conformance kit for pytest; found through the entry point ``pytest11``."""
 
 from __future__ import annotations

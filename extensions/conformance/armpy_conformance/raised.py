@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptions of what a backend's code raises, with its own line."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Results of a conformance run."""
 
 from __future__ import annotations

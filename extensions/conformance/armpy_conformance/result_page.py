@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The page of a conformance run: the verdict, operations by type, problems and every case."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The conformance cases as tests: ``pytest --pyargs armpy_conformance --armpy-backend ID``."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges items in worker processes, so that one that crashes takes nothing with it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that declares patterns for the kit."""
 
 from __future__ import annotations

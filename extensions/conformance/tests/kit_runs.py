@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs of the kit on backends made in tests."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example backends, honest and each with one kind of fault."""
 
 from __future__ import annotations

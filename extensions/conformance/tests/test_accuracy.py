@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Accuracy and latency of a backend: the float twin, the errors, the verdict, the page."""
 
 from __future__ import annotations

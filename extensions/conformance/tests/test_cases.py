@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The table of cases covers every definition, and says the same in every run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit's verdict on backends that keep compiled parts in files."""
 
 from __future__ import annotations

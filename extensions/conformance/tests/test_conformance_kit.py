@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef passes; every way of being wrong is found and named."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The crash cases find a backend that fails, hangs, or ends its process, and no other one."""
 
 from __future__ import annotations

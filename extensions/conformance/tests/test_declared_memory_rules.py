@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about what handle factories declare: backends and cores that do not keep to it are seen."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Expected outputs that no backend computed hold CpuRef itself."""
 
 from __future__ import annotations

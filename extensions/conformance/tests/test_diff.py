@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The first layer that differs is found, fused or not."""
 
 from __future__ import annotations

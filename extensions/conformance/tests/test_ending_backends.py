@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends that end their process: the case is named, and the others go on."""
 
 from __future__ import annotations

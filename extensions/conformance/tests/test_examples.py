@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit on the example backends: honest ones pass, each lying one fails at its operation."""
 
 from __future__ import annotations

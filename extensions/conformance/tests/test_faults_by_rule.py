@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Each rule of the contract finds faults of its kind, and names itself and what is wrong."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Where two files of one network part."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The file of known failures is strict."""
 
 from __future__ import annotations

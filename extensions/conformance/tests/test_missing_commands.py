@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Commands of the kit that another extension adds, where it is not installed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy new-backend` writes a project that works at once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit allows what a device declares of its arithmetic, and nothing else."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operands that say how: whatever they hold, an error is armpy's own."""
 
 from __future__ import annotations

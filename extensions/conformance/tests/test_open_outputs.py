@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends of operations alone whose outputs' shapes depend on values."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Covering arrays, and the tables of forms that the kit's cases are made of by them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of the kinds that vendors make, planted in backends of three shapes: each is found."""
 
 from __future__ import annotations

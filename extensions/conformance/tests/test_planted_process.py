@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults in what backends do to their process and in what they declare."""
 
 from __future__ import annotations

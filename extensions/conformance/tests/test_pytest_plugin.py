@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``pytest --pyargs armpy_conformance --armpy-backend ID`` in a process of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a run has found, as counts, JSON and a page."""
 
 from __future__ import annotations

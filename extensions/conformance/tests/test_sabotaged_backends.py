@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit on every example: the honest one passes, each lying twin fails and is named."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit's verdict on backends that write programs into compiled models."""
 
 from __future__ import annotations

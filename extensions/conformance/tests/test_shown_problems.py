@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a run shows of failures: the author's line, what the process wrote, and each cause once."""
 
 from __future__ import annotations

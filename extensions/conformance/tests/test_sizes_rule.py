@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit's verdict on backends whose programs are prepared again for other sizes."""
 
 from __future__ import annotations

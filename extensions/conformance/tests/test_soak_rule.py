@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stalled executions are distinguished from stalled machines."""
 
 from __future__ import annotations

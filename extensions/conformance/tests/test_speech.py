@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures of speech against values that were computed by hand."""
 
 from __future__ import annotations

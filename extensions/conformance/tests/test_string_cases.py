@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit's cases of strings find what backends that claim strings get wrong."""
 
 from __future__ import annotations

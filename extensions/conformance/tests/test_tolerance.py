@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The tolerance table and the comparison that uses it."""
 
 from __future__ import annotations

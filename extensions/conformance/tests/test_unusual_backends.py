@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Correct backends of unusual kinds pass the kit: a sample here, the whole kit by a script."""
 
 from __future__ import annotations

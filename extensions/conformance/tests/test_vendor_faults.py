@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults that vendors make, which nothing but the cases of what comes together seldom finds."""
 
 from __future__ import annotations

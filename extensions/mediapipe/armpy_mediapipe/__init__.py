@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """MediaPipe's custom operators of .tflite files."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arithmetic on float32 values, a layer for each step."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators over images: transposed convolution with a bias, pooling with positions, warping."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators over landmarks: a matrix that crops around some of them, and its application."""
 
 from __future__ import annotations

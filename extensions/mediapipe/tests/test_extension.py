@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The extension as armpy finds it: by its entry point, and named where it is missing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """MediaPipe's custom operators of .tflite files: worked by hand, and beside LiteRT's XNNPACK."""
 
 from __future__ import annotations

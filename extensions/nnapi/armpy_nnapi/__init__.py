@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The Neural Networks API: models, compilations and executions with NNAPI's semantics.
 
 Examples

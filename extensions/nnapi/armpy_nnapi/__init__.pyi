@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
 from armpy_nnapi.run.burst import Burst as Burst
 from armpy_nnapi.model.builder import ModelBuilder as ModelBuilder

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Capabilities: how fast, and how costly in power, a device is, by type of operand."""
 
 from __future__ import annotations

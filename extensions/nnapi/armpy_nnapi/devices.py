@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The devices that models run on: armpy's backends."""
 
 from __future__ import annotations

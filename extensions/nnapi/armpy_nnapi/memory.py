@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shared memory of applications, models and executions, used without copies."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The plugin through which the conformance kit finds the trials on NNAPI's models."""
 
 from __future__ import annotations

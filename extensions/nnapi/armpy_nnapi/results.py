@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Result codes as exceptions: the ones for wrong calls, and what armpy's other errors become."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Utility functions for makers of drivers: versions, performance tables, sizes of types.
 
 Notes

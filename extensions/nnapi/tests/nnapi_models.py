@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small models, built through the API, and checks of what calls come to."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tables of the states of models, compilations, executions, bursts, events and memory.
 
 Each table has a column per state and a row per call; a cell says what the call comes to in that

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One object of each kind in a chosen state, and every call on them, for tables of states."""
 
 from __future__ import annotations

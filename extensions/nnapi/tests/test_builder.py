@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models built with a function per operation."""
 
 from __future__ import annotations

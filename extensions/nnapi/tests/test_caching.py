@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's compilation caching, with a device that follows a script."""
 
 from __future__ import annotations

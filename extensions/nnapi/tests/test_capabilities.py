@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Capabilities of devices, by NNAPI's types of operands."""
 
 from __future__ import annotations

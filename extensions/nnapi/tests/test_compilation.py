@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calls that compile a model."""
 
 from __future__ import annotations

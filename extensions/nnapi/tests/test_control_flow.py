@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules of IF and WHILE about the models that they refer to."""
 
 from __future__ import annotations

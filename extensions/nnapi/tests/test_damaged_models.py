@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """No model, however damaged, does anything but run or raise an `NnapiError`.
 
 300 models are tried, 1,500 in the full form; the environment variable ``ARMPY_FUZZ_COUNT`` says how

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every form and row of types of every operation: valid as it is, and not with anything changed.
 
 The operands are made from the tables; the tests check that nothing else is accepted.

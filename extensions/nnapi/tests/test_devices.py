@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices: armpy's backends, and the operations that they declare."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Drawings of models."""
 
 from __future__ import annotations

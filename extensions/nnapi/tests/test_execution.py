@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calls that run a compiled model, in the order in which they check their arguments."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules of executions, bursts, events and fences, each on a device that follows a script."""
 
 from __future__ import annotations

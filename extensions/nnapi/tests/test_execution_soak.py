@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every way to execute at once: threads, networks, backends, priorities and deadlines mixed.
 
 The environment variable ``ARMPY_SOAK_SECONDS`` says for how many seconds; 60 before a release.

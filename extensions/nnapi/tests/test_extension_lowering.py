@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Extensions' operands and operations in the core's graph."""
 
 from __future__ import annotations

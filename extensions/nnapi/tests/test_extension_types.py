@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Codes of extensions' types, who agrees about them, and who may use them."""
 
 from __future__ import annotations

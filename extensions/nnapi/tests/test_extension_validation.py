@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Declarations of vendor extensions in models, and in models inside other models."""
 
 from __future__ import annotations

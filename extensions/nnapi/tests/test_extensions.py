@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Vendor extensions as applications use them."""
 
 from __future__ import annotations

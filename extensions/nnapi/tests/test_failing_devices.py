@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices that fail when a model is prepared, with scripted backends."""
 
 from __future__ import annotations

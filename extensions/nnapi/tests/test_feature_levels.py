@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices of older feature levels get the operations that their level has, with scripted ones."""
 
 from __future__ import annotations

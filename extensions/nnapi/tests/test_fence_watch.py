@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The thread that waits for fences."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks and results of finishing a model."""
 
 from __future__ import annotations

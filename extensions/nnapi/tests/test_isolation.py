@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The Neural Networks API on isolated backends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices that execute a WHILE themselves: the loop time-out is theirs, or the core's to keep."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that is shared with models and executions."""
 
 from __future__ import annotations

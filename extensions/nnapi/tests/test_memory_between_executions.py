@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that compilations and executions take from devices, and when they give it back."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory domains: memory that is described by roles, on devices and in ordinary memory."""
 
 from __future__ import annotations

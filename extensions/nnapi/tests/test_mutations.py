@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """No invalid model, however made, gets anything but an `NnapiError` with the code for it.
 
 300 models are tried, 2,000 in the full form; the environment variable ``ARMPY_FUZZ_COUNT`` says how

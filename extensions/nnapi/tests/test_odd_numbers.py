@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operands of NNAPI operations: whatever they hold, an error is an `NnapiError`."""
 
 from __future__ import annotations

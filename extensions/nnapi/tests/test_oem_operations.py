@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's OEM operation on a backend that opts in to it."""
 
 from __future__ import annotations

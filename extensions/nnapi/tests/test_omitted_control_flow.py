@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Optional operands that reach operations through IF and WHILE, with and without a value."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which operand types are valid."""
 
 from __future__ import annotations

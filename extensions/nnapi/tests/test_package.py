@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The package as a whole."""
 
 from __future__ import annotations

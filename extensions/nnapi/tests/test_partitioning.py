@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which device gets which part of a model, and what happens to it when one fails to execute."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's execution preference: where operations run, if an application says it."""
 
 from __future__ import annotations

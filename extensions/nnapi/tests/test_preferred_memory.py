@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A compilation answers where memory of its inputs and outputs best begins, and how long it is."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI's preparation: a device's arguments, and the result codes of late or failing ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models in models: each keeps its own, however they are made and for how long they are held."""
 
 from __future__ import annotations

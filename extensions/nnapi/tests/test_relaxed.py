@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Relaxed models: backends that can compute float32 less exactly may do so."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Requests as a device checks them that did not see how they were made."""
 
 from __future__ import annotations

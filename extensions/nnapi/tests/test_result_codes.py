@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What armpy's errors are as result codes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions that are computed again and again, alone and in bursts."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compilations for several devices: executions spread over them, and a start on the processor."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions that are started: events, fences, dependencies, time limits."""
 
 from __future__ import annotations

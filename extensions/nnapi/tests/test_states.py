@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every call in every state of the tables, and random walks through the states."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Support queries about models that leave dimensions open, and chosen devices that run them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Traces and logs of models, compilations and executions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models that leave dimensions, or ranks, of inputs, inner operands and outputs open."""
 
 from __future__ import annotations

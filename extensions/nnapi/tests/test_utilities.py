@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Utility functions for makers of drivers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Feature levels: what a model needs, and what a device of a lower level can take of it."""
 
 from __future__ import annotations

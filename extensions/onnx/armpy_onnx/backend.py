@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy with ONNX's own interface for backends, which its tests and other tools call.
 
 Examples

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that many converters add."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builders that add the layers of nodes, and name them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX's element types as data types, and its tensors as arrays of stored elements."""
 
 from __future__ import annotations

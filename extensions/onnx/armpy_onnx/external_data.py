@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elements of tensors that lie in files beside the model, or in memory of the caller's.
 
 Notes

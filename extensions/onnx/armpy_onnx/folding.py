@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Folds operators between DequantizeLinear and QuantizeLinear into operators on quantised tensors.
 
 Notes

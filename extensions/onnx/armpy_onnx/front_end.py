@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The front-end as armpy registers it; what reads files is imported for the first of them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention with several heads, as ONNX and its exporters write it."""
 
 from __future__ import annotations

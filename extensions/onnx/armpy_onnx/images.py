@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Images and windows over them, as ONNX writes them: channels first, any number of spatial axes."""
 
 from __future__ import annotations

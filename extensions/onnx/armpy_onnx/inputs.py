@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inputs of a model: tensors, and sequences of them whose lengths the caller says."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values of a graph's names: tensors, sequences of them, or nothing."""
 
 from __future__ import annotations

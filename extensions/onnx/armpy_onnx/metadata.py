@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metadata of an .onnx file."""
 
 from __future__ import annotations

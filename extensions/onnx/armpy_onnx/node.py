@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One node of a file, as the functions that convert operators see it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Outline of an .onnx file, whether armpy has its operators or not."""
 
 from __future__ import annotations

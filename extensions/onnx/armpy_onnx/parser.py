@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversion of the graph of an .onnx file to a network."""
 
 from __future__ import annotations

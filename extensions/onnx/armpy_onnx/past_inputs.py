@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Past inputs of decoders: the present outputs that follow them, by exporters' names."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantised tensors of ONNX: stored integers, with scales and zero points beside them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reads .onnx files: protocol buffers to a checked model."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resampling of an axis to another length, as ONNX's ``Resize`` says.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small models that ONNX Runtime runs though they deviate from ONNX, and some that it refuses."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX models that say odd things: their structure is changed, not their bytes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of one ONNX node, run by armpy and by ONNX Runtime."""
 
 from __future__ import annotations

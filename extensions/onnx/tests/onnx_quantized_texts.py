@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models with quantised tensors and with ONNX Runtime's operators, in ONNX's textual form."""
 
 from __future__ import annotations

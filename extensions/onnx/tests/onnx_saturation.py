@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds where ONNX Runtime itself gives wrong sums of 8-bit products.
 
 Nothing can be held to it there. Without instructions for dot products of bytes (VNNI), its kernels

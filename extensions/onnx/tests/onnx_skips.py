@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tests of ONNX's harness that armpy does not pass, with a reason each."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Element types with which armpy runs ONNX's node tests, by operator and type variable.
 
 A type variable is one of ONNX's definition of the operator, such as T. A type counts if armpy

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops that append to tensors and sequences, against ONNX's reference."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small decoders with random weights, in the forms that exporters write, beside ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """GroupQueryAttention whose softmax has a sink, against its definition in float64."""
 
 from __future__ import annotations

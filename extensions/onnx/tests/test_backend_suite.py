@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX's own tests of backends, through ONNX's own harness, unchanged.
 
 ``ARMPY_ONNX_SUITE_BACKENDS=NumbaAcc,CpuRef`` runs them on other backends than CpuRef.

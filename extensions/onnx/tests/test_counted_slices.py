@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Slices by a loop's counter, against ONNX's reference."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention of decoders, whose lengths arrive as values and whose cache grows or is a buffer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Detectors that choose boxes class by class, as exporters write those of torchvision."""
 
 from __future__ import annotations

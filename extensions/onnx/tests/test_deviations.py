@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files that deviate from ONNX: what ONNX Runtime runs is run, the rest is refused by name."""
 
 from __future__ import annotations

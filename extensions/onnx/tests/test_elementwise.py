@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX's elementwise operators beyond its own tests: old operator sets, refusals, randomness."""
 
 from __future__ import annotations

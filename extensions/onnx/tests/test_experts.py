@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Mixtures of experts, held against ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The extension as armpy finds it: by its entry point, and only for files that it reads."""
 
 from __future__ import annotations

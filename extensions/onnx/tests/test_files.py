@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What surrounds a model: files beside it, names of dimensions, complaints that do not matter."""
 
 from __future__ import annotations

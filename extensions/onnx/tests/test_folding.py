@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pairs that quantise and dequantise become operators on integers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Functions: nodes that are written out as other nodes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Nodes of half precision that become several layers are computed in FLOAT32 and rounded once."""
 
 from __future__ import annotations

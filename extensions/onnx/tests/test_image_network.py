@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A network of images with everything that such networks have, held against ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolutions, pooling and resizing of ONNX files, held against ONNX Runtime."""
 
 from __future__ import annotations

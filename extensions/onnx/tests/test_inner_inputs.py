@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graphs inside nodes whose inputs have the names of initializers or of tensors around them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Numbers near the end of float32: overflow where ONNX's definitions overflow, nowhere else."""
 
 from __future__ import annotations

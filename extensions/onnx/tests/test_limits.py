@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sizes in small files do not keep converters busy: limits come before tables are made."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products of matrices of ONNX files, held against ONNX Runtime and NumPy."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metadata of .onnx files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Older forms of operators that move or reduce elements agree with ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX's node tests with something changed: a model is refused with armpy's errors, or it runs."""
 
 from __future__ import annotations

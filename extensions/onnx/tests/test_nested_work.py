@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graphs and functions in each other: work grows with the file, and is counted before it begins."""
 
 from __future__ import annotations

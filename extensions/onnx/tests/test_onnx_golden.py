@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trained ONNX models give what ONNX Runtime gave without optimisations, call after call."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A MobileNetV2 as an ONNX file has it: channels first, batch normalisation, clips, shortcuts."""
 
 from __future__ import annotations

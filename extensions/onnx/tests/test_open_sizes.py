@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks with open sizes, and sizes among their inputs: prepared for the first calls alone."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rare forms of operators that ONNX Runtime runs: attributes, ranks, numbers of outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What users read of ONNX: the page, and what `armpy inspect` and `armpy run` say."""
 
 from __future__ import annotations

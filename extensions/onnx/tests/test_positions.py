@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Positions that are counted from the length of a growing cache."""
 
 from __future__ import annotations

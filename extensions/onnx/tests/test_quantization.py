@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantised products of ONNX files, beside ONNX Runtime and integers written out."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators on strings, of ai.onnx.ml with strings, and MurmurHash3, against ONNX Runtime."""
 
 from __future__ import annotations

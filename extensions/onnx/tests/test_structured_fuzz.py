@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """No .onnx file of odd structure does anything but run, within limits, or give armpy's errors.
 
 Nodes of sound models are put into branches, loops, scans and functions, several times one in the

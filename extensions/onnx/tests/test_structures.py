@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """If, Loop, Scan, sequences and optionals against ONNX's reference."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators of transformers, held against ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that ONNX Runtime takes in ONNX's domain although the standard does not have them."""
 
 from __future__ import annotations

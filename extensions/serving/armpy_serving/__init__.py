@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Serving of models in servers, clusters and batch jobs.
 
 The Open Inference Protocol comes in layers that import no server: `protocol` has its datatypes and

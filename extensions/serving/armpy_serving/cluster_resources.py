@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resources of clusters: what this machine's devices are called where a scheduler counts them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Contents of tensors in requests and answers: numbers or strings in lists, or bytes.
 
 Notes

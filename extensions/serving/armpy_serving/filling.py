@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Filling: batches of sizes that are prepared, of fewer rows than these."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Health of served models: whether requests can be answered, and on which backends."""
 
 from __future__ import annotations

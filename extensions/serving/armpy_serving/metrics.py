@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metrics of served models, as plain numbers; `armpy_serving.prometheus` makes pages of them."""
 
 from __future__ import annotations

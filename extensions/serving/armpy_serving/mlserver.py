@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Serving with MLServer: models of armpy as its runtimes.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The plugin through which `armpy` finds this extension's commands."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Predictor: one picklable callable that runs tables through a model, for every engine."""
 
 from __future__ import annotations

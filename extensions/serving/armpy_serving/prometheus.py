@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metrics of served models as ``prometheus_client`` has them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Words of the Open Inference Protocol: datatypes, and the metadata of models.
 
 References

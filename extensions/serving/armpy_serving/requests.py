@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Requests and answers of the Open Inference Protocol over HTTP: JSON, and bytes after it.
 
 References

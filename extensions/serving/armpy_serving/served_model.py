@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Served models: requests in, answers out, with each error's status, and all of it counted."""
 
 from __future__ import annotations

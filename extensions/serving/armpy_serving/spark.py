@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Spark: models as functions of columns. Needs the extra ``spark``, and Java."""
 
 from __future__ import annotations

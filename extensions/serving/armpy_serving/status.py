@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Statuses of errors: whose fault each is, in the words of HTTP, gRPC and Triton.
 
 Notes

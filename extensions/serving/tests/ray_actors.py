@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Actors that tests watch and kill: each leaves its process's number in a folder."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pictures that their numbers decide, and a node of Ray's for tests."""
 
 from __future__ import annotations

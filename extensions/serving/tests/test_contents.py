@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elements of requests and answers: exact, or refused with a reason."""
 
 from __future__ import annotations

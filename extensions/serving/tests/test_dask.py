@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Dask: `Predictor` as a function of batches and of blocks, beside workers that are killed."""
 
 from __future__ import annotations

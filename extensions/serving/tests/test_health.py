@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Health of served models: what cannot answer is not ready, and comes back by itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command line of KServe's server: missing packages, hyphens, and errors of one line."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ports of KServe's server that are taken are errors in words."""
 
 from __future__ import annotations

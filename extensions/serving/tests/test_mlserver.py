@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The adapter for MLServer answers as the model does, and refuses the same inputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A replica of a deployment, without Ray: rows of requests, their counts, and its health."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command ray-resources."""
 
 from __future__ import annotations

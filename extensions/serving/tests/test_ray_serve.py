@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ray Serve: no wrong answer, and no lost request but those in a killed process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Requests to a served model get the model's outputs, or an error with the reason."""
 
 from __future__ import annotations

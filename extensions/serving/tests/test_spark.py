@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Spark: each row once and each answer right, whatever is killed meanwhile."""
 
 from __future__ import annotations

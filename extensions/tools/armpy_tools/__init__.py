@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tools that measure models and make other models of them: each is a package of its name."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The plugin through which `armpy` finds the commands of the tools."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small float networks that tests quantise, and data for them."""
 
 import numpy as np

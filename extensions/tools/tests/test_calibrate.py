@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``armpy calibrate`` and ``armpy devices``."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy quantize`: files in, files and a report out."""
 
 from __future__ import annotations

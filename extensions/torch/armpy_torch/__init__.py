@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyTorch programs on armpy's backends: ``torch.compile(model, backend="armpy")``."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_torch.compiled_graph import (
     GraphReport as GraphReport,
     reports as reports,

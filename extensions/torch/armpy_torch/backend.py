@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The backend that ``torch.compile`` finds under the name ``armpy``.
 
 References

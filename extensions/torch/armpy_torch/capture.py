@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graphs as Dynamo captures them, and their export for one set of arguments."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What takes the place of a graph in a compiled PyTorch program."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Exported programs as networks: PyTorch's ONNX exporter, in memory, and armpy-onnx.
 
 Notes

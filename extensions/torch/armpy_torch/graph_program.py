@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A captured graph as a model of armpy's, for some of the sizes that it may be called with."""
 
 from __future__ import annotations

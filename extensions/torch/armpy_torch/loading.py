@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Exported programs of PyTorch as models of armpy."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of PyTorch programs, which are those of armpy's runtimes."""
 
 from __future__ import annotations

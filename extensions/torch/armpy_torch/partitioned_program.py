@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A captured graph of which armpy takes parts; PyTorch runs the operators between them.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyTorch's tensors as arrays and back, without a copy wherever their memory allows it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``torch.compile(model, backend="armpy")``: equal results, sizes, weights, writes, fallbacks."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``armpy_torch.load`` of exported programs."""
 
 from __future__ import annotations

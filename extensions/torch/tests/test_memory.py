@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that PyTorch and armpy share: weights, inputs and outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graphs with operators that armpy refuses: the parts around these run on armpy."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong uses: each is an error of armpy's, or PyTorch's own, that names the thing and the fix."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices with memory of their own, which count what goes in and out.
 
 `DeviceBackend` has memory of a given size. `ImportingDevice` imports the memory of others, and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Real directories with backend modules in them, written to disk for a test."""
 
 from __future__ import annotations

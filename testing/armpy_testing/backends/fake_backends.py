@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends that tests put in the place of real ones; their workloads are CpuRef's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Real distributions, written to disk for a test: a module and a ``*.dist-info`` beside it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that does to its process what its inputs say, for tests of isolation."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Injects faults into an isolated backend's process, and watches the process."""
 
 from __future__ import annotations

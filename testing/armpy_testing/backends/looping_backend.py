@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that executes loops itself and stops them as badly as configured."""
 
 from __future__ import annotations

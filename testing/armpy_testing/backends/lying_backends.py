@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends that are wrong on purpose, each in one way."""
 
 from __future__ import annotations

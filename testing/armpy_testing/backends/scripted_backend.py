@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that computes right and follows a script of answers, errors, delays and declarations.
 
 Its workloads are CpuRef's. Everything that it is asked is written down in order.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends whose workloads take long, and record their outcome."""
 
 from __future__ import annotations

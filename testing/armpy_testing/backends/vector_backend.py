@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend of whole vectors: it counts on alignment, and writes past the end of its outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend with a vendor extension, to which tests can do everything that a model may."""
 
 from __future__ import annotations

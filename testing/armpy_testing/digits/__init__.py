@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example that reads digits: its model, labels and pictures, as in ``examples/digits``."""
 
 from __future__ import annotations

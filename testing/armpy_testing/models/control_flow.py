@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small graphs for control flow to run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX models with external data."""
 
 from __future__ import annotations

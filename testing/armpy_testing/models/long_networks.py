@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of very many layers, in shapes that are hard on what walks over graphs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Seeded damage to files, for fuzzing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small networks that several tests use."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantises ONNX files with ONNX Runtime's tools."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models with graphs and functions inside, in ONNX's textual form."""
 
 from __future__ import annotations

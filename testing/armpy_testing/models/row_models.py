@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model files for tables of rows: ``scores = x W`` in several forms, worked by NumPy as well."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs of models that came out of damaged files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small .tflite models with several subgraphs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Write TFLite model metadata for tests, by the numbers of the schema's fields.
 
 A `Fields` is a table: what each of its fields holds, by the field's number in metadata_schema.fbs.

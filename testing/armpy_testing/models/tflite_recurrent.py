@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent .tflite models as converters write Keras' layers: loops over lists of time steps."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Write tables of the TFLite schema: their fields, vectors, options and the values of constants.
 
 Names of tables and fields are those of the functions that the `tflite` package generates from the

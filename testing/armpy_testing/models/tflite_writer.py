@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Write small .tflite files for tests, including deliberately odd ones.
 
 A `TfliteModel` collects buffers, subgraphs and signatures; a `Subgraph` collects tensors and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks built in PyTorch, small, with random weights; import it only where PyTorch is."""
 
 from __future__ import annotations

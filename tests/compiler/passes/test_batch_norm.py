@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batch normalisation that is part of the weights."""
 
 from __future__ import annotations

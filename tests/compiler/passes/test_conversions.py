@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversions that take each other back, and those that are better done elsewhere."""
 
 from __future__ import annotations

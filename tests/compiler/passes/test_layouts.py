@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks of the other layout, as files have them, and what is left of their transposes."""
 
 from __future__ import annotations

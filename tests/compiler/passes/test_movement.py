@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Transposes, reshapes and broadcasts that need not be done."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Padding that the layer after it does itself."""
 
 from __future__ import annotations

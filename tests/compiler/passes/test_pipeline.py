@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which passes run, in which order, and the handling of a pass's mistakes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random networks give the same bits with and without the passes that run by default."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks of float32 that are computed in float16."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that files have written out as several."""
 
 from __future__ import annotations

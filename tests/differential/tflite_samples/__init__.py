@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A .tflite file for each builtin operator in each kind of elements that it may have."""
 
 from __future__ import annotations

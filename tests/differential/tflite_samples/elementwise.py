@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples of operators that work element by element, and of activations."""
 
 from __future__ import annotations

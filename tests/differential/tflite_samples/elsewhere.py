@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators whose kinds other tests hold against LiteRT, and those that armpy leaves out."""
 
 from __future__ import annotations

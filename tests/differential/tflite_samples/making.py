@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples: a .tflite file of one operator in one kind of elements, with inputs for it."""
 
 from __future__ import annotations

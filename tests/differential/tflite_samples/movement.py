@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples of operators that move elements, look them up, order or make them."""
 
 from __future__ import annotations

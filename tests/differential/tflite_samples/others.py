@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples of operators that make random numbers, transform, search boxes, or run subgraphs."""
 
 from __future__ import annotations

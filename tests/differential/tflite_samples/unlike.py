@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kinds of elements of which armpy and LiteRT do not give the same, each with its reason."""
 
 from __future__ import annotations

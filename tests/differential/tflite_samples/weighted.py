@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Samples of operators with weights, and of windows, reductions, normalisation and images."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits of workers, and that they leave nothing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts of the device of a backend in a process of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Isolated backends from directories, and what they keep on disk."""
 
 from __future__ import annotations

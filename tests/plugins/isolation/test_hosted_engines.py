@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Engines in processes of their own are asked about connected layers at once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends in processes of their own: results, failures, recovery."""
 
 from __future__ import annotations

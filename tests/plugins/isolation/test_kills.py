@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Killed workers and injected faults."""
 
 from __future__ import annotations

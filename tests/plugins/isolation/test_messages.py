@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What workers say that keeps to no protocol: one clear error each."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that a worker shares: blocks, declared memory, allocators."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions that wait for a worker are stopped in time, and what they wait for goes on."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Traced programs: prepared once for sizes that are traced, and filled in for any others.
 
 Most networks are called with few sizes: what traces more is imported for the first that is not.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.programs.traced import cut as cut
 from armpy.execution.programs.traced import template as template
 

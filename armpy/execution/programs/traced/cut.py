@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cuts of networks where shapes stop being known a second time, so that both parts are traced."""
 
 from __future__ import annotations

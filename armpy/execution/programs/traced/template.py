@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Template: a program for traced sizes, of which programs for other sizes are filled in."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Traces: programs for new shapes, made without specialising or compiling anew.
 
 Notes

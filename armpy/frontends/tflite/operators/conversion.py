@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that convert elements to another type or quantisation."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that are products of matrices."""
 
 from __future__ import annotations

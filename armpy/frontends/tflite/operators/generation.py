@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that make tensors of shapes and numbers."""
 
 from __future__ import annotations

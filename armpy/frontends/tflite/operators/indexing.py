@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that write, add up or look up elements where indices say, and that search."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that look up or order elements, and local response normalisation."""
 
 from __future__ import annotations

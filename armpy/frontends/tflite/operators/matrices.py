@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators on matrices' diagonals, cumulative sums, and elements put apart."""
 
 from __future__ import annotations

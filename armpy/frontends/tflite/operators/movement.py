@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that move elements: pads, permutations, joins, blocks, resizing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that keep a state in variable tensors."""
 
 from __future__ import annotations

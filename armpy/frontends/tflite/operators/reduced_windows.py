@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that combine the elements of windows with a function of two."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that combine elements along axes."""
 
 from __future__ import annotations

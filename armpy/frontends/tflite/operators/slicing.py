@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that take parts of tensors."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that transform to frequencies, and read what comes out."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """StableHLO's operators that move elements by index vectors, pad, or stand for a subgraph."""
 
 from __future__ import annotations

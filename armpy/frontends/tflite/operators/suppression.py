@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that leave out boxes that overlap better ones."""
 
 from __future__ import annotations

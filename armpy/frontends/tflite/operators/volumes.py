@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that work on windows of volumes."""
 
 from __future__ import annotations

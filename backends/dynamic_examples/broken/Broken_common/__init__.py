@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The common part of the broken backends: a right backend for additions."""
 
 from __future__ import annotations

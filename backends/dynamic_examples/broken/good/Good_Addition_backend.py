@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A sound backend to stand beside the broken ones: it adds float32 tensors."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An example of a backend in compiler style: it fuses layers into programs."""
 
 from armpy_example_compiler.backend import ExampleCompilerBackend

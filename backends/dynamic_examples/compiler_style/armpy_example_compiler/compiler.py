@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Divides the subgraphs that the backend is offered, and compiles the parts."""
 
 from __future__ import annotations

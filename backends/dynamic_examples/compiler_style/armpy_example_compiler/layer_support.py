@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which layers the backend takes, and the reasons for not taking the others."""
 
 from __future__ import annotations

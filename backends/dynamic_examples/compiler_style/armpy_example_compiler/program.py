@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The compiler's result: packed weights, and how to apply them."""
 
 from __future__ import annotations

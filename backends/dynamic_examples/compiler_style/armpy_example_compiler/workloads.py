@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs programs, and the activations that were left untouched."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy's conformance kit on the backend, and how it divides subgraphs."""
 
 from __future__ import annotations

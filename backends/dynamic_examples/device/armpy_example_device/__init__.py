@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An example of a backend for a device with memory and a queue of its own, simulated."""
 
 from armpy_example_device.backend import ExampleDeviceBackend

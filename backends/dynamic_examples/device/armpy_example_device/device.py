@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The simulated device: memory that the host cannot see, transfers, and a queue."""
 
 from __future__ import annotations

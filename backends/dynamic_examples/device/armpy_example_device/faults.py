@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of the simulated device, on command."""
 
 from __future__ import annotations

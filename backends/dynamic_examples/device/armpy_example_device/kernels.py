@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The device's computations, tile by tile; NumPy stands in for it.
 
 Notes

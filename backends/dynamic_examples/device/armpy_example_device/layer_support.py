@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which layers the device runs, and the reasons for not running the others."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors in the device's memory, and in memory that the device was given."""
 
 from __future__ import annotations

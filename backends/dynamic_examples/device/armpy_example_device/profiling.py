@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measurements of the device for the profile of one network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The device's queue: commands one after the other, on a thread that stands for the device."""
 
 from __future__ import annotations

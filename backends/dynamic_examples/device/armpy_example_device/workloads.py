@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers as commands of the device."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Buffers of the device's own, through the Neural Networks API."""
 
 from __future__ import annotations

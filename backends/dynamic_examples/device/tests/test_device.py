@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The simulated device itself: memory, transfers, the queue, faults."""
 
 from __future__ import annotations

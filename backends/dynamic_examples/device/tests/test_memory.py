@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Handles, arenas, constants, imports and exports."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks through armpy: copies, working memory, a full device, imports, stopping, counters."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Code that the sample drivers share.
 
 It is found as ``.Sample_common`` because it lies beside them and has the same vendor's name.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a driver does wrong, on command: where, how, and which time."""
 
 from __future__ import annotations

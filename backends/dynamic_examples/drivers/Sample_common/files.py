@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs in files: a driver's stored compiled parts."""
 
 from __future__ import annotations

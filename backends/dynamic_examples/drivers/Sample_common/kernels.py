@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations of the sample drivers: some of float32, by NumPy for the device."""
 
 from __future__ import annotations

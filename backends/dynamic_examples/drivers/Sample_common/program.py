@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A compiled subgraph: steps over numbered slots."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An example of a backend with vendor extensions of NNAPI."""
 
 from armpy_example_extensions.backend import ExampleExtensionsBackend

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The extension ``com.example.fibonacci``: what applications import, as a vendor's header file.
 
 Scalars of 64 bits, tensors of quantised 64-bit integers, and the operation FIBONACCI.

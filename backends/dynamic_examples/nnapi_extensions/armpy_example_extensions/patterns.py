@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What armpy's conformance kit tries: it cannot know operations that are the backend's own."""
 
 from __future__ import annotations

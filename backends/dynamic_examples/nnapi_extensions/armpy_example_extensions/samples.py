@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The extension ``com.example.test_vendor``: sound samples, and a way out of 64-bit integers.
 
 It shows elements of an odd size, an operation that takes types of another extension, and one

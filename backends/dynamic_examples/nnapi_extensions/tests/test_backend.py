@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models with the extensions, as an application builds them."""
 
 from __future__ import annotations

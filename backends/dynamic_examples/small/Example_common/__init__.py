@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Code that the backends of this directory share.
 
 Those in one file import it as ``from .Example_common import ...``, which is found because it lies

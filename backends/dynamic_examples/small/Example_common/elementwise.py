@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend that runs one operation of two float32 tensors, element by element."""
 
 from __future__ import annotations

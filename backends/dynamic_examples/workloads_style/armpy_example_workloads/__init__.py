@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """An example of a backend in workloads style: it runs layers one by one."""
 
 from armpy_example_workloads.backend import ExampleWorkloadsBackend

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The backend as armpy sees it."""
 
 from __future__ import annotations

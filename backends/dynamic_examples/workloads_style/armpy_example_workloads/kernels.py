@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The device's computations; NumPy stands in for it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers, prepared once and executed often."""
 
 from __future__ import annotations

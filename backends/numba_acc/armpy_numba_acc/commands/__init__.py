@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The commands ``armpy kernels`` and ``armpy tune``, which are about what NumbaAcc compiles."""
 
 from __future__ import annotations

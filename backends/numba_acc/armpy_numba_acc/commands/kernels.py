@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builds packs of compiled kernels, and lists those that are found."""
 
 from __future__ import annotations

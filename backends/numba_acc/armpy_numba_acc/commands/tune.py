@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lets backends measure the fastest options for a model on this machine."""
 
 from __future__ import annotations

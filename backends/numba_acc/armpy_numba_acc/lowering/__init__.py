@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowering of a graph's layers to commands.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers activation functions and normalisations of rows.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention, in one command: scores are kept of some keys at a time only."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products with numbers of few bits, which stay packed in memory, and packing them in panels."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers If layers: the commands of both graphs, of which the program itself runs one."""
 
 from __future__ import annotations

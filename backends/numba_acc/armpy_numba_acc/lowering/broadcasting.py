@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Adds elementwise kernels, whatever way their inputs broadcast."""
 
 from __future__ import annotations

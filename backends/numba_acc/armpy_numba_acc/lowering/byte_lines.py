@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers sums and products of bytes with constants: by lines or a table, bit for bit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers convolutions and matrix products whose weights or bias are computed, in float32."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers concatenation: tensors one after the other along an axis, which may be new."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cumulate: sums and products of the elements so far along an axis."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """DepthwiseConvolution2d: the choice among its lowerings, and that of 16-bit tensors."""
 
 from __future__ import annotations

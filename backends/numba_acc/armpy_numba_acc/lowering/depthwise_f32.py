@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers depthwise convolutions of float32 tensors."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers products of floats with quantised weights: floats are quantised by their range.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ArgMinMax: the position of the maximum or minimum along an axis."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fills memory with one element."""
 
 from __future__ import annotations

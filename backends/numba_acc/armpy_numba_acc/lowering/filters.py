@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Adds products of patches with some of a layer's constant filters, of any type."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers fixed-point functions of two quantised elements, bit for bit TFLite's."""
 
 from __future__ import annotations

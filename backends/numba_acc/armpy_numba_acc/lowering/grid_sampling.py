@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """GridSample: samples of images and volumes at computed positions."""
 
 from __future__ import annotations

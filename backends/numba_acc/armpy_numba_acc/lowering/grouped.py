@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers convolutions whose filters see some of the channels only."""
 
 from __future__ import annotations

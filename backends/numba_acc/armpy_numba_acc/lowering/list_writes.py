@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds lists that a loop writes one element of in each turn: these need not be copied."""
 
 from __future__ import annotations

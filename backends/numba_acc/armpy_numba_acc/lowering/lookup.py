@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Adds table lookups of 8-bit and 16-bit elements."""
 
 from __future__ import annotations

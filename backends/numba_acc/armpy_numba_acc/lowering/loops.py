@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers while loops: their graphs' commands, run again and again by the program itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """UnidirectionalSequenceLstm, by the input's type."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """UnidirectionalSequenceLstm in float32."""
 
 from __future__ import annotations

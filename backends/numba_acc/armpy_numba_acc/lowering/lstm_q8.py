@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """UnidirectionalSequenceLstm in integers, and the tables of its functions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers one-hot encoding."""
 
 from __future__ import annotations

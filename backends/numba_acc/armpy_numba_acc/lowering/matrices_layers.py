@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """BatchMatMul: products of pairs of computed matrices."""
 
 from __future__ import annotations

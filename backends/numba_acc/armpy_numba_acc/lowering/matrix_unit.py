@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Plans products for a matrix unit: how its tiles walk over patches, and what that costs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers data movement: slices, permutations, repetitions, blocks, and other names for the same."""
 
 from __future__ import annotations

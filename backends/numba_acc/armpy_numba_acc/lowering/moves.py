@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Moves elements between two tensors that are cut up, turned round or repeated.
 
 Notes

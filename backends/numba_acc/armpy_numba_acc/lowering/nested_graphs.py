@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits and commands of the graphs that loops and branches run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Normalisations: by neighbours, by an image's mean and variance, by that of rows."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Typed views of what a lowering is given: operations of one kind, elements of constants."""
 
 from __future__ import annotations

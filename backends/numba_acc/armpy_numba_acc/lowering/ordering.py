@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers the search for the k largest or smallest elements of rows."""
 
 from __future__ import annotations

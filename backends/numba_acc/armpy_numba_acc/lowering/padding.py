@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers padding: copies tensors into larger ones whose rest is filled or repeats them."""
 
 from __future__ import annotations

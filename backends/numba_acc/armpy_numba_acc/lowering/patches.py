@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Patches: elements of its input that a convolution multiplies for each pixel of its output."""
 
 from __future__ import annotations

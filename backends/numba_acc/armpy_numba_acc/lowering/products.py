@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Adds products of patches with packed weights, of any kind: the one way to the product kernels."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantize from float32 to bytes, by multiplications."""
 
 from __future__ import annotations

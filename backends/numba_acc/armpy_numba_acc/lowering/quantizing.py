@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers conversions between data types and quantisations."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Expressions of the operations on float32 elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent cells over sequences: one product for the inputs, one command for the steps."""
 
 from __future__ import annotations

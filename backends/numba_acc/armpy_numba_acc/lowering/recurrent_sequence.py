@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """RecurrentSequence: recurrent networks, GRU and LSTM with ONNX's attributes."""
 
 from __future__ import annotations

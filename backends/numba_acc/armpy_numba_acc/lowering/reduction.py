@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reduce: sums, products, means and extremes along axes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """RoiAlign: samples of regions of images on regular grids."""
 
 from __future__ import annotations

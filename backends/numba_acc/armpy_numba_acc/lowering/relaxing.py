@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that relaxed float32 computes less exactly."""
 
 from __future__ import annotations

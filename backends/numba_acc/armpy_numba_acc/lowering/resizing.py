@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Resize: nearest neighbours and bilinear interpolation."""
 
 from __future__ import annotations

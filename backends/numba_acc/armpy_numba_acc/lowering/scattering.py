@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers operations that move elements, or write slices, where indices say."""
 
 from __future__ import annotations

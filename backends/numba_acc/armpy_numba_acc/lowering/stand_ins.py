@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arrays that stand for tensors, of which only shapes and strides matter."""
 
 from __future__ import annotations

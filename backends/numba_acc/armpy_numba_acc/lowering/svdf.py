@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Svdf, in float32 and in integers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kinds of products, and which tile each is computed by."""
 
 from __future__ import annotations

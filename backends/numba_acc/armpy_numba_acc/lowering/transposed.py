@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers TransposeConvolution2d and TransposeConvolution3d."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Products of one vector with constant weights: they take as long as reading these."""
 
 from __future__ import annotations

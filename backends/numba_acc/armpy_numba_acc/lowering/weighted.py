@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolution2d, Convolution3d, DepthwiseConvolution2d and FullyConnected."""
 
 from __future__ import annotations

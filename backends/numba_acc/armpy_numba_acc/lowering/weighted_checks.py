@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Checks which convolutions and matrix products can be lowered, by their operands' types.
 
 Notes

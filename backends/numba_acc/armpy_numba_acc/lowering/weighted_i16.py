@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers convolutions and matrix products of 16-bit tensors with 8-bit weights.
 
 Notes

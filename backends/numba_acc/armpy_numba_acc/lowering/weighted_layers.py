@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolutions and matrix products: which way of several a layer is lowered."""
 
 from __future__ import annotations

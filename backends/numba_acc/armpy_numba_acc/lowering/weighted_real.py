@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers convolutions and matrix products of float32, also those computed with bfloat16.
 
 Notes

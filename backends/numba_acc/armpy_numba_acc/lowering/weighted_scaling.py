@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Scaling of sums of 8-bit products to elements, and addition of another tensor's."""
 
 from __future__ import annotations

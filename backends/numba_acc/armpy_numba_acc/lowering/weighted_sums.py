@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowers convolutions and matrix products of 8-bit tensors whose output is their sums.
 
 Notes

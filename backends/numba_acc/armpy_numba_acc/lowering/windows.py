@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Windows over an image, and where the kernels find their elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Winograd's algorithm: 3x3 convolutions of float32 with fewer multiplications."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Winograd's algorithm: 3x3 convolutions of bytes, exactly, with fewer multiplications.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that becomes code, and addresses of the system's functions, on POSIX and Windows.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Native code in this process: object files, and functions that Python calls.
 
 Notes

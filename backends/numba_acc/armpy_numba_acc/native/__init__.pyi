@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_numba_acc.native.elf import link as link
 from armpy_numba_acc.native.image import UnsupportedError as UnsupportedError
 from armpy_numba_acc.native.loader import load_objects as load_objects

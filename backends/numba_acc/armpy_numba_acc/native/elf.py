@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads object files (ELF) as LLVM writes them for x86-64 and 64-bit Arm, without LLVM.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Puts linked code into memory where it can be run: Linux on x86-64 and Arm, Windows on x86-64.
 
 Notes

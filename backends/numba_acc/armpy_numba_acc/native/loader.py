@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads compiled kernels into the process, without Numba."""
 
 from __future__ import annotations

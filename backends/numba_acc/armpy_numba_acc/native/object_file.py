@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reads object files (ELF) as LLVM writes them for Linux on x86-64 and 64-bit Arm.
 
 Notes

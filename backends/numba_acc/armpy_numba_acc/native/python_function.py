@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Functions in native code that Python calls like its own.
 
 Notes

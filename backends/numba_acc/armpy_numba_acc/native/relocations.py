@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Puts distances into code, where object files leave room for them.
 
 Notes

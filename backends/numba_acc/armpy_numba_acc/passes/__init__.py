@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compilation of a region to a program: rewriting, folding, fusion, and lowering of the rest.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """bfloat16 storage: finds tensors that relaxed float32 keeps in it inside a region.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds sums and products of bytes with constants after each other: one command computes them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds layers that together are a function of one byte: one table of 256 computes them."""
 
 from __future__ import annotations

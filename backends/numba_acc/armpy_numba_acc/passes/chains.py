@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Elementwise fusion: finds chains of operations on float32 that one command computes.
 
 Notes

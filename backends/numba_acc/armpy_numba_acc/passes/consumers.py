@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors that one layer alone reads: their layer and that one can become one."""
 
 from __future__ import annotations

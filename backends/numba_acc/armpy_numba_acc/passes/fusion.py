@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fusion: finds sums and clamps that the product in front of them computes, too."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Depthwise convolutions that are written as grouped ones, with a group for each channel."""
 
 from __future__ import annotations

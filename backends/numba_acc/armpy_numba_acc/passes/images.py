@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Takes a batch apart: the first layers of a region image by image, where that is faster.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Concatenation in place: finds tensors that are written into the one they are parts of."""
 
 from __future__ import annotations

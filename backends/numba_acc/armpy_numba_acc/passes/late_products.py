@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Order of products: moves them after other summands, so that they can add these."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Folds padding: lets convolutions pad what layers in front of them would only put zeros around."""
 
 from __future__ import annotations

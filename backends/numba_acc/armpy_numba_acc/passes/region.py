@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiles a region to a program."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Legalisation: writes layers that have no lowering in terms of such that have.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Support of layers, lowered as they are or written otherwise."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Views: finds transposes and slices that attention looks through.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Empty tensors: leaves them out, as there is nothing to compute.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs under construction: emitter, memory, choices, and which operations can be lowered.
 
 Notes

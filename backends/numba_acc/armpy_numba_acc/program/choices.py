@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Choices between ways of lowering, decided by a model of the cost or by measurement."""
 
 from __future__ import annotations

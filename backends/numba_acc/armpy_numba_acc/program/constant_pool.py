@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Packed constants that programs share, whatever sizes they are for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Collects a region's commands while its layers are lowered."""
 
 from __future__ import annotations

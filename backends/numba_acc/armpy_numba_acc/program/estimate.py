@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rough estimates of commands' durations, which decide whether to wake other threads."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fusion of a layer with those after it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits of layers: taps, commands, memory beside its tensors."""
 
 from __future__ import annotations

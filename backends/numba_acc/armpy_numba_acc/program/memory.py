@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of a program: the arena that buffers share, and tensors that lie in each other."""
 
 from __future__ import annotations

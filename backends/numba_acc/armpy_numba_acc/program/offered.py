@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Constants of live programs, which other programs may use."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Program that a region is compiled to: commands over one arena, and constants."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Registry of lowerings by operation.
 
 A module of `armpy_numba_acc.lowering` has the lowerings of its operations in its ``LOWERINGS``.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs for sizes that are traced: made again for others without lowering anything.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors that are read or written where they lie in other ones, in any order."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Execution of programs: loaded kernels, threads, workloads.
 
 A program that has one thread, and is too short to be counted, runs without the process's workers.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_numba_acc.runtime import team_trial as team_trial
 from armpy_numba_acc.runtime import threads as threads
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Describes what kernels come from on this machine, for `armpy doctor`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The factory of workloads that run compiled regions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A program with memory of its own: what one execution at a time runs on."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs that came with their code."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures what this machine can do: runs trials, the shortest of several times each."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Takes the time of every command, for profiles."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The least time that commands can take on a machine.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trial of a short program's threads: whether several are faster than one, by its own calls."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The workers that all networks of a process share.
 
 Notes

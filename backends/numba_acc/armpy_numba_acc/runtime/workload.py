@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The workload that runs a compiled region."""
 
 from __future__ import annotations

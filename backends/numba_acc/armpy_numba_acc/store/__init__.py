@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Store on disk: object code, compiled programs.
 
 Notes

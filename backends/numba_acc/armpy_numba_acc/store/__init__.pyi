@@ -1,3 +1,2 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_numba_acc.store.objects import kernel_addresses as kernel_addresses
 from armpy_numba_acc.store.packs import packed_codes as packed_codes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Digest of the binary interface between object code, saved programs and what runs them.
 
 Notes

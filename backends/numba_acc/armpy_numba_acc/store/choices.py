@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Choices that were measured to be fastest for a region, on disk."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Features of this processor, as LLVM reported them in an earlier process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Names of stored files: digests of everything that they depend on."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model of this machine on disk: measured once, and used by all processes from then on."""
 
 from __future__ import annotations

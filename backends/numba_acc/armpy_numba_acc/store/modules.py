@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Modules that a module's code is made of, found by the import statements in their texts."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compiled kernels: in the process, on disk, or made now."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernels that were compiled elsewhere, in kernel packs.
 
 Notes

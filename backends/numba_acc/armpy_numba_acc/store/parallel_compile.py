@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Other processes that compile kernels at the same time, and leave them on disk."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs of regions: from disk, or made now."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings of where compiled code and programs are kept, from the environment."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares kernels chosen by this machine's measured figures with those chosen by built-in ones."""
 
 from __future__ import annotations

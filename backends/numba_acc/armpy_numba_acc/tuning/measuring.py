@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Times programs of a few layers, in turns, on memory of their own."""
 
 from __future__ import annotations

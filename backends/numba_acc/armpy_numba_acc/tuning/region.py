@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds the fastest options for a region, decision by decision."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Exact sums of integer products through floating-point matrix products.
 
 References

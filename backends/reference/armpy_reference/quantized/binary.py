@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arithmetic on two quantised tensors, exactly as TFLite's reference kernels do it.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Integer arithmetic on float inputs with quantised weights.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lookup tables for stored 8-bit integers, and for pairs of them."""
 
 from __future__ import annotations

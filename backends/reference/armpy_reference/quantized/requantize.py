@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Output stages of sums of products: bias, requantisation, activation.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Softmax and its logarithm along the last axis, exactly as TFLite's reference kernels do it.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kernels on the elements of one quantised tensor: tables, integer arithmetic, or float32."""
 
 from __future__ import annotations

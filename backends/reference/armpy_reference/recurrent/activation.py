@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activation functions of recurrent operations in float."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operands and outputs of operations that run over a sequence in both directions."""
 
 from __future__ import annotations

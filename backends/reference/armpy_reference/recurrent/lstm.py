@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Base of float and integer LSTMs: operands by gate, the loop over time."""
 
 from __future__ import annotations

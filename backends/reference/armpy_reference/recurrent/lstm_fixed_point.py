@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fixed-point arithmetic of the gates of integer LSTMs: int16 held in int64 arrays."""
 
 from __future__ import annotations

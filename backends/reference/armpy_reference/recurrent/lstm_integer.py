@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The integer LSTM: 8-bit weights and activations, 16-bit gates and cell state."""
 
 from __future__ import annotations

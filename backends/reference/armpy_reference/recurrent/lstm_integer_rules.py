@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules in which the integer LSTMs differ: TFLite's over a sequence, NNAPI's single step."""
 
 from __future__ import annotations

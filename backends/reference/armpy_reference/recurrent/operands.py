@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operands of recurrent operations: by name, and with the time first."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The fully connected recurrent network."""
 
 from __future__ import annotations

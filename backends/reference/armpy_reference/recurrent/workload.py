@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Workloads of operations whose weights are prepared as a cell."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's Convolution3d."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's L2Normalization."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's RandomNormal."""
 
 from __future__ import annotations

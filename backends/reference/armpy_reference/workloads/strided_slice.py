@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's StridedSlice."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CpuRef's UnidirectionalSequenceLstm."""
 
 from __future__ import annotations

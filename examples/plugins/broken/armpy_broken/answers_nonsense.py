@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers every hook with a wrong type."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A script that was made a plugin and takes itself for the program."""
 
 import sys

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Gives up in its hook as if the user had pressed Ctrl-C."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Needs what is not installed, and does not say so in its project."""
 
 import acme_neural_toolkit  # type: ignore[import-not-found]  # noqa: F401

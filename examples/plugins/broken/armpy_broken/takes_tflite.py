@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wants armpy's own format for itself."""
 
 from __future__ import annotations

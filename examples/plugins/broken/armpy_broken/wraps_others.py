@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Would throw away what other plugins answer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A plugin of armpy for models that are chains of steps, written one to a line."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """From the lines of a chain to a network."""
 
 from __future__ import annotations

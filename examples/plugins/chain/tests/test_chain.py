@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Chains as armpy loads them when the plugin is installed."""
 
 from __future__ import annotations

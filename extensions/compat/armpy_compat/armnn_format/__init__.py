@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files of Arm NN's own format, .armnn: read into networks, and written from them.
 
 `armpy.load` reads them when armpy-compat is installed. The choice of a front-end imports this

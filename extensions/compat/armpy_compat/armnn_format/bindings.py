@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Binding ids: the numbers by which programs of Arm NN name inputs and outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The front-end as armpy registers it; the modules that read files are imported for the first."""
 
 from __future__ import annotations

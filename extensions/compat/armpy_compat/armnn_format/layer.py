@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One of Arm NN's layers, of a file or of a program, while layers of a network are made of it."""
 
 from __future__ import annotations

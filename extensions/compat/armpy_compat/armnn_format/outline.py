@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Outline of an .armnn file: its layers and the tensors between them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The layers of an .armnn file and their connections, checked."""
 
 from __future__ import annotations

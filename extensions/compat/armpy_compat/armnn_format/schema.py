@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts of the schema of .armnn files: where the fields are.
 
 Notes

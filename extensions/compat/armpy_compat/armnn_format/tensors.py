@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors of .armnn files: shapes, types, quantisation and stored elements."""
 
 from __future__ import annotations

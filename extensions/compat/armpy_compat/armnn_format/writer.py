@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes networks as .armnn files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command ExecuteNetwork."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lines of Arm NN's log, which programs read from the standard output."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads a model as ExecuteNetwork's options say, and runs it."""
 
 from __future__ import annotations

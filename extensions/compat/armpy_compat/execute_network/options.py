@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The options of ExecuteNetwork 24.02, as argparse takes them."""
 
 from __future__ import annotations

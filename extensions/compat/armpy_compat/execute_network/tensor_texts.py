@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors as text: data files, printed outputs, and files of outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """LiteRT's Python modules, answered by armpy."""
 
 __version__ = "2.3.0"

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """CompiledModel: LiteRT 2's way to run a model on buffers, over `armpy.load`."""
 
 from __future__ import annotations

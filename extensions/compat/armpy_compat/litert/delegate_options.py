@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of Arm NN's delegate, and what they are in armpy."""
 
 from __future__ import annotations

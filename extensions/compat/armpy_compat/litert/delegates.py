@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Delegates: what LiteRT's programs load to run on something else than its own kernels."""
 
 from __future__ import annotations

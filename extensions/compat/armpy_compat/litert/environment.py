@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Environment: what LiteRT's compiled models share, which armpy does not need."""
 
 from __future__ import annotations

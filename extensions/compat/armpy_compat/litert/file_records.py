@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Records of a .tflite file as callers see it: tensors, operators and signatures by index."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """HardwareAccelerator: kinds of devices that a compiled model may run on."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Interpreter: LiteRT's way to run a model, over `armpy.load`."""
 
 from __future__ import annotations

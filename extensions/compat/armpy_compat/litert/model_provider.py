@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model of an interpreter: its file, read at once, and armpy's model of it, loaded when needed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs of a model's subgraphs, each made when it is first needed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """OpResolverType: which kernels LiteRT would run."""
 
 from __future__ import annotations

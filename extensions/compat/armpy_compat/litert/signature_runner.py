@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """SignatureRunner: a signature of a model, called with its inputs by name."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Strings of tensors, which LiteRT's callers get as bytes, and armpy's as text."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Run of one subgraph: shapes of its inputs, arrays, and the execution bound to them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """TensorBuffer: memory of an input or output of a compiled model."""
 
 from __future__ import annotations

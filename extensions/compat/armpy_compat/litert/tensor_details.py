@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptions of tensors and operators, in the dictionaries that LiteRT returns."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of inputs and outputs that callers may hold views of."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """LiteRT's error messages, which programs look for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The module `onnxruntime` for programs that import it: their models run on armpy.
 
 Examples

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attributes of option objects, with defaults and checked types."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Devices and memory of ONNX Runtime's names; armpy's tensors lie in the memory of the host."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Element types of tensors: ONNX's numbers, ONNX Runtime's words and NumPy's types."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Enumerations of ONNX Runtime, with its numbers."""
 
 from __future__ import annotations

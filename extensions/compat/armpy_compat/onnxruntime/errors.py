@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Errors of ONNX Runtime's names and texts, made of armpy's."""
 
 from __future__ import annotations

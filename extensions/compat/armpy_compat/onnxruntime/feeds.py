@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values that programs give for inputs, as armpy takes them."""
 
 from __future__ import annotations

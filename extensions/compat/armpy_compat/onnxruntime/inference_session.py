@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`InferenceSession`: what programs call."""
 
 from __future__ import annotations

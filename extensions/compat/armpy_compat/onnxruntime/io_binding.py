@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arrays bound to a session's inputs and outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops of models, which run until they end, as in ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The session beneath `InferenceSession`: an armpy model with ONNX Runtime's calls."""
 
 from __future__ import annotations

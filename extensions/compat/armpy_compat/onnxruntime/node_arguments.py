@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptions of a model's inputs and outputs, and of the model itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values that sessions take and give: tensors above all."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Functions for the whole process, most of which mean nothing to armpy."""
 
 from __future__ import annotations

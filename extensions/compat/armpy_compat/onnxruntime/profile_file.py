@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Profiles in the form of ONNX Runtime's files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Execution providers: armpy's backends under ONNX Runtime's form of names."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of one call, which can end calls that are under way."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of a session; those that mean nothing to armpy are kept and can be read."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model files as sessions are given them, and the changes that options ask for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sparse tensors, which hold arrays and can be read; armpy's models take and give none."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models that take or give sequences, optionals and maps, which armpy has as tensors."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN 24.02, answered by armpy; see docs/how_to/run_pyarmnn_programs.md."""
 
 from armpy_compat.pyarmnn._version import (

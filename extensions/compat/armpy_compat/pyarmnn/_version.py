@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Version of PyArmNN whose interface this is."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Constants of PyArmNN 24.02: the numbers are Arm NN's and differ between its versions."""
 
 DataType_Float16 = 0

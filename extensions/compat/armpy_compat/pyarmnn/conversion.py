@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversions between PyArmNN's descriptions and errors, and armpy's."""
 
 from __future__ import annotations

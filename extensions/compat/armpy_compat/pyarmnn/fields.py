@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fields of PyArmNN's structures: checked and converted as SWIG does for members of C++."""
 
 from __future__ import annotations

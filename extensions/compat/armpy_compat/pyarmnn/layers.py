@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers of a network that is being built, and the slots that connect them."""
 
 from __future__ import annotations

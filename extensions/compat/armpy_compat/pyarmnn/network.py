@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's INetwork: a network that programs build layer by layer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A model file that a parser has read, with the ids of its inputs and outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parsers: model files into networks, with the ids of inputs and outputs."""
 
 from __future__ import annotations

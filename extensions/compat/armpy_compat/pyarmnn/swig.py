@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Marks that SWIG leaves on the classes of PyArmNN, which programs and Arm's tests read."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a program and records what it does with its engine; `armpy try` starts it twice.
 
 Usage::

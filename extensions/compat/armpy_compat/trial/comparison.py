@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Comparison of the answers of two runs of a program."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Where the calls of each engine are recorded, in its own modules and in armpy's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Imports of engines' modules: what to do after them, and names that are missing."""
 
 from __future__ import annotations

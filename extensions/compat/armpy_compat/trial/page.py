@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A trial as one HTML page, without scripts and without other files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs of a program in processes of their own, and what they recorded."""
 
 from __future__ import annotations

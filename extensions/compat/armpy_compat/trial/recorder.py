@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Record of one run of a program: its models, calls, answers, and what it lacked."""
 
 from __future__ import annotations

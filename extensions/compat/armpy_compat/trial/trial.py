@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A trial: a program run in turns on its own engine and on armpy."""
 
 from __future__ import annotations

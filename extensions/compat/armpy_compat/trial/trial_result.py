@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Result of a trial: figures, the lines that people read, and the JSON document."""
 
 from __future__ import annotations

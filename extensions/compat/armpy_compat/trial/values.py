@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values that programs pass to engines and get from them, as plain arrays."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN, answered by `armpy_compat.pyarmnn`, which takes this module's place."""
 
 import sys

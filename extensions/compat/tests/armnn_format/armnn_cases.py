@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arm NN's published cases of its deserialiser, read from their C++ texts.
 
 A fixture's constructor joins literals and its arguments to a graph in text form; derived fixtures

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small .armnn files of one layer, in the form of old and new versions of Arm NN."""
 
 from __future__ import annotations

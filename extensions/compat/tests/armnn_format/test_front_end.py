@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The front-end for .armnn files costs models of other formats next to nothing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers of .armnn files compute what Arm NN says of them; expected values are worked by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arm NN's published cases of its deserialiser give their published outputs on CpuRef."""
 
 from __future__ import annotations

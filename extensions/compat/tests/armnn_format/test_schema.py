@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The schema's table says what Arm NN's published schema says."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What is written as .armnn and read again computes the same, bit for bit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ExecuteNetwork takes the options of Arm NN 24.02 and prints its lines."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers of `armpy_compat.litert` beside those of the installed LiteRT, for one model.
 
 Run as a program, it prints a table::

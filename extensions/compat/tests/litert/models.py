@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Small .tflite files for the tests of LiteRT's interface."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every answer of the interpreter on real models is LiteRT's, but for the ones listed here."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`CompiledModel` runs on buffers, as LiteRT 2's does."""
 
 from __future__ import annotations

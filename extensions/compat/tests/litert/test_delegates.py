@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arm NN's delegate chooses armpy's backends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Constants and descriptions come from the file's own tables."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs' imports of LiteRT's modules are answered by armpy."""
 
 from __future__ import annotations

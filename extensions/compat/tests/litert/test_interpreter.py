@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`Interpreter` answers as LiteRT's does, on models small enough to work out by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong files, arguments and arrays raise errors of LiteRT's classes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Signatures are called by keywords."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`InferenceSession` runs models on armpy, with the texts of ONNX Runtime's errors."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sessions describe and compute the same as ONNX Runtime's."""
 
 from __future__ import annotations

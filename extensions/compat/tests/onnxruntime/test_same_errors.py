@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong files, options and inputs raise errors of ONNX Runtime's classes."""
 
 from __future__ import annotations

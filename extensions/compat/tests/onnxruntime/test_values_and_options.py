@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values, bindings, options and profiles as programs use them."""
 
 from __future__ import annotations

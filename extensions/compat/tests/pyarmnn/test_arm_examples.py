@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arm's examples for PyArmNN, run from where they are and unchanged."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's own tests, run from where they are, with armpy in PyArmNN's place."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks that are built layer by layer; expected values are NumPy's or worked out by hand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A .tflite file from the parser to its results, and the texts of what goes wrong."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Members of structures are checked and converted as SWIG does; texts are those of 20.08."""
 
 from __future__ import annotations

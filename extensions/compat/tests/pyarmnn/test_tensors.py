@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors: shapes, descriptions, and whose memory it is."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers of two runs are paired and compared."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Names that an engine's modules lack are noted when a program asks for them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy try` runs a program on its own engine and on armpy, and compares them."""
 
 from __future__ import annotations

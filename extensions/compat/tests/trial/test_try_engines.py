@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Programs for LiteRT and PyArmNN are recorded."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Accuracy and latency of a backend over models, against real numbers and a peer."""
 
 from armpy_conformance.accuracy.accuracy_run import AccuracyRun

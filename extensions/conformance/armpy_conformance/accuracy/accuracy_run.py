@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A run over models, as data and as a page."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Engines that run a model: a backend of armpy's, or a peer."""
 
 from __future__ import annotations

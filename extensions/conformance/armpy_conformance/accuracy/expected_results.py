@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Expected results of a user's data: labels, words, mel-cepstral coefficients, elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The network that a quantised one stands for: the same layers on real numbers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sections of a page about models whose accuracy and latency were measured."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Report of an accuracy run over models."""
 
 from __future__ import annotations

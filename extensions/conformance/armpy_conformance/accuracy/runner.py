@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs models on a backend, on CpuRef, on their float twins and on a peer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Decides whether a backend's errors on a model are small enough."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every operation's cases, one table per family."""
 
 from __future__ import annotations

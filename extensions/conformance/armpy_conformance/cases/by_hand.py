@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases whose answers were worked out by hand, so that they do not depend on CpuRef."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of If and While: branches, loops, both in each other, and captured tensors.
 
 Most second executions take the other branch or another number of turns, so that neither a decision

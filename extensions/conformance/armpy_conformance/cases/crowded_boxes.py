@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations on many boxes: equal scores, overlaps and scores on their thresholds.
 
 Coordinates are small integers and scores multiples of 1/16, so that overlaps and comparisons

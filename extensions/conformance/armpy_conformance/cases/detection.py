@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations on boxes and regions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases on edges: equal elements, numbers on thresholds, halves, square matrices turned over.
 
 The compared results are exact in every type, so a backend is right or wrong, never near.

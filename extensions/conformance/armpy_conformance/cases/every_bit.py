@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases in which every bit of an element counts: long mantissas, large integers, close numbers.
 
 Each sum of these elements is exact in any order. A backend that computes in a shorter type, such as

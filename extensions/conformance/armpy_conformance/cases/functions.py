@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of functions that are not computed of every type: of floats, or of integers, alone."""
 
 from __future__ import annotations

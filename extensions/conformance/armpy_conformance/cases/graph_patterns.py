@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks that are no chains: second readers, results inside, layers that do (almost) nothing.
 
 A compiler that merges layers, or takes them out, has to look at who else reads a tensor, and at the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations that look up, order or draw elements, and of normalisations."""
 
 from __future__ import annotations

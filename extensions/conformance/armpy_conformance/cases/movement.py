@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations that move, join, cut and make elements."""
 
 from __future__ import annotations

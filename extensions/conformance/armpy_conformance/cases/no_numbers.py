@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of NaN and infinities where elements are chosen, clamped or converted."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Patterns of several layers, as compilers look for them: pairs, residuals, chains, networks."""
 
 from __future__ import annotations

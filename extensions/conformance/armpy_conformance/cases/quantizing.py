@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations that convert elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of recurrent networks over sequences, with gates of all kinds."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations that combine or compare all elements along axes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of what comes together seldom: forms of operands, of windows, of signs, of stored ranges.
 
 Kernels have a way of their own for each of these, or forget that they need one. A line is there

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of large tensors: long dimensions, more than a cache holds, many tiles, odd channels.
 
 Each is there for what counts in it: more than a 16-bit number, in one dimension or in a product of

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of strings, with answers worked out by hand.
 
 Rules of the contract take none of them: few backends claim strings, and no memory of another kind

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases made of other cases: many more elements, numbers that are none, other constants."""
 
 from __future__ import annotations

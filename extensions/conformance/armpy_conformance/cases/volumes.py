@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of convolutions over volumes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations that multiply with weights and add up."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of elementwise operations over the whole range of each type, with unusual scales."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of weighted operations, pooling and reductions: large sums, unusual scales, far reaches."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of operations on images: pooling, resizing, blocks."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Errors of tensors against the right numbers, over any number of samples."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Errors of each layer against another backend's numbers: alone, and with all before."""
 
 from __future__ import annotations

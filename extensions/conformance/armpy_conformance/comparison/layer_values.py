@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values that layers give: each by itself, and where it ran."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Seeded elements of input tensors, by what a case needs of them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The two sides of a comparison, and what both are given."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Floats that NumPy has no type for, read from their descriptions, bit field by bit field."""
 
 from __future__ import annotations

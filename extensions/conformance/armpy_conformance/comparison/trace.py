@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a graph and shows what its tensors hold."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases of the contract that do not belong to one operation."""
 
 from armpy_conformance.contract.case import ContractCase, judge_contract

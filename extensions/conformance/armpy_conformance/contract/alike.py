@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about layers and runtimes that are alike but for an attribute or an option."""
 
 from __future__ import annotations

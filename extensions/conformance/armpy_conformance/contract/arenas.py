@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about working memory: tensors that share it, executions that do not."""
 
 from __future__ import annotations

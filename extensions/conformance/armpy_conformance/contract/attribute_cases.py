@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases for every attribute of every operation: each attribute differs from its default in one."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about buffers of a backend's own that tensors stay in between executions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about what surrounds a call: deadlines, priorities, precision."""
 
 from __future__ import annotations

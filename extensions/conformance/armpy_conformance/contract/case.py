@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Contract cases, and how one is judged."""
 
 from __future__ import annotations

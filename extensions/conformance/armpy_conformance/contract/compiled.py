@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about compiled subgraphs, which the core keeps in files for a backend."""
 
 from __future__ import annotations

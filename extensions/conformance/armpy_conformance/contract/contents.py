@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about networks that differ in their contents alone, and executions in a row."""
 
 from __future__ import annotations

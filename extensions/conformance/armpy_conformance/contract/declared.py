@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about numbers, versions and reasons that a backend declares."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases that can be made to take long: what to stop an execution in the midst of."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend's part of a network, of which each call is made by the kit and not by the core."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A passing case of each operation that a backend takes, with answers that depend on its inputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about executions: bound ones, queued ones, and those that are stopped."""
 
 from __future__ import annotations

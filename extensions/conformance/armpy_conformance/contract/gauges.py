@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about growth and about resources without a counter: handles, memory, times."""
 
 from __future__ import annotations

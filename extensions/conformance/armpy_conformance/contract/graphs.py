@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about networks of several layers, and about what comes from the caller."""
 
 from __future__ import annotations

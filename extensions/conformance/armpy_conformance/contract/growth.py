@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Growth of the process under repetition: objects, files, threads, memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about memory of others that a backend uses where it lies."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about a backend's identity and the objects that it makes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about backends that take control flow themselves: state, and how long loops may take."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about the memory that a backend holds while networks run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks that contract cases run: made of operation cases that the backend passes."""
 
 from __future__ import annotations

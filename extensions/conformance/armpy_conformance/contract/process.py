@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about what a backend shares with its application: settings, output, inputs, forks."""
 
 from __future__ import annotations

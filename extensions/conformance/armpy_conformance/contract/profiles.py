@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about what a backend measures of a network."""
 
 from __future__ import annotations

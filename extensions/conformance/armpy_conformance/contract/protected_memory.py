@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Input tensors in memory that the system protects against writing."""
 
 from __future__ import annotations

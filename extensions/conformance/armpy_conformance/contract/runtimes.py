@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about a backend that serves several runtimes: options, allocators, contexts."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about programs for traced sizes, which the core has made anew for other shapes."""
 
 from __future__ import annotations

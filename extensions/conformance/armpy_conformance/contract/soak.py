@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A rule about thousands of executions, for what happens once in a while."""
 
 from __future__ import annotations

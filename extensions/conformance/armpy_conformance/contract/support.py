@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about what a backend answers when it is asked about layers."""
 
 from __future__ import annotations

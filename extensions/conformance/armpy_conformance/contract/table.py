@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The rules of the contract, in the order in which they are tried."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about tensor handles: maps with a purpose, copies, constants."""
 
 from __future__ import annotations

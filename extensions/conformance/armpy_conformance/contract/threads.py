@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about several threads: each has inputs of its own, so that answers differ."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules about a process from the backend's import to the interpreter's end."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tries to make a backend end its process, hang or lie, each case in a process of its own."""
 
 from armpy_conformance.crash.result import CrashOutcome, CrashResult, CrashRun

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The cases: actions that a backend must withstand."""
 
 from __future__ import annotations

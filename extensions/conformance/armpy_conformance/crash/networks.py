@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The networks that crash cases run, in any size."""
 
 from __future__ import annotations

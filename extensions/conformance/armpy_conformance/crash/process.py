@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A process for one case, and what became of it."""
 
 from __future__ import annotations

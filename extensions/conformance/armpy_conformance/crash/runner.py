@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs crash cases, each in a process of its own."""
 
 from __future__ import annotations

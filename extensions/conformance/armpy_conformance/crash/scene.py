@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Scene of a crash case: runtimes, a network, inputs and what must come out."""
 
 from __future__ import annotations

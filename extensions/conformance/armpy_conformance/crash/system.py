@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """System resources of this process: their use and their limits."""
 
 from __future__ import annotations

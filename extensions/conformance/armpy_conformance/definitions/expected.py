@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Expected outputs that come from no backend, not even from CpuRef.
 
 Cases of floats, and of what only moves elements, take theirs from the operations' descriptions,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations as NumPy functions straight from their descriptions, in float64."""
 
 from __future__ import annotations

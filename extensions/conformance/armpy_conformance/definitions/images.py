@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations on images and rows by their definitions, in real arithmetic."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that read or write where indices say: element by element, in plain loops."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that cut, pad, look up and find elements, from their descriptions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations on sequences, computed element by element, in float64."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Convolutions of volumes by their definitions, in real arithmetic."""
 
 from __future__ import annotations

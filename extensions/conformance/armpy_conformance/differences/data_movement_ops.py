@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that move elements and compute nothing: whose answers are exact for every type."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations in one line, for people."""
 
 from __future__ import annotations

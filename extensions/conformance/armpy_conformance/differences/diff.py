@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds the first layer of a model that a backend computes unlike another one.
 
 Two searches, because a backend may be wrong in two ways:

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds the first layer that differs between two files of one network.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The real numbers that stored elements stand for."""
 
 from __future__ import annotations

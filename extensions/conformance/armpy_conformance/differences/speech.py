@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures of speech: word error rate of recognition, mel-cepstral distortion of synthesis."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Engines beside armpy, where they are installed: LiteRT, ONNX Runtime and OpenVINO.
 
 Notes

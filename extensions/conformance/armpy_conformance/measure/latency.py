@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Latency of runs, and its percentiles."""
 
 from __future__ import annotations

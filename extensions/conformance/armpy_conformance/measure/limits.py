@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits of a layer: arithmetic, memory, or overhead.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ratios of times that were taken in turns, with their intervals."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pages for browsers: one file each, with charts and tables, that loads nothing from elsewhere."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_conformance.pages.graph import NodeColours as NodeColours, GraphEdge as GraphEdge
 from armpy_conformance.pages.graph import GraphNode as GraphNode, GraphView as GraphView
 from armpy_conformance.pages.layout import Layout as Layout, lay_out as lay_out

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Colours of classes on a page, by number."""
 
 from __future__ import annotations

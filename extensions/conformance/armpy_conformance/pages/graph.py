@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A graph on a page: places, facts and colours of its nodes."""
 
 from __future__ import annotations

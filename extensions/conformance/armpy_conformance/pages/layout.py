@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layered layout of a graph: rows by longest paths, few crossings, straight edges.
 
 References

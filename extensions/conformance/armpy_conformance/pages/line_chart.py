@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A chart of lines, and where its lines, points and ticks lie."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Shapes and quantisation in words, as people know them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parts of a page: texts, facts, tables and charts, as data.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes a page of its parts: one file with its style and programs, which loads nothing."""
 
 from __future__ import annotations

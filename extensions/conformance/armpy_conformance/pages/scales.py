@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Round numbers along the axes of charts."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a backend says of itself, as text that two processes can compare."""
 
 from __future__ import annotations

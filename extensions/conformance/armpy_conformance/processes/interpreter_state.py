@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """State of the interpreter and the operating system that a backend shares with its application."""
 
 from __future__ import annotations

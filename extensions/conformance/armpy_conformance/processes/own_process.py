@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A backend's life in a process of its own: import, use, idle time, end of the interpreter."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Snapshots of the settings that a backend shares with its application, and their differences."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Other instances of a line of the table: sizes, attributes and scales made of chance."""
 
 from __future__ import annotations

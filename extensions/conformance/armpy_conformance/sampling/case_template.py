@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Expansion of a line of a family's table to cases, one for each combination of data types."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random choices that a seed repeats."""
 
 from __future__ import annotations

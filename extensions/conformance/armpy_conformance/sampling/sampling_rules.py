@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sizes and attributes of each operation, made of chance: what goes together."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pages in headless Chromium: clicked, searched, by keyboard, in both colour schemes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of what is kept for other layers, networks or executions, and found by too little."""
 
 from __future__ import annotations

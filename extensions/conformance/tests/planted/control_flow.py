@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong choices and loops."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends whose declarations and answers cannot be true, or do not fit each other."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example device, all of whose memory is its own, with parts of other classes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong values of element-wise operations, comparisons, casts, activations, and quantisation."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of threads, queues, bound executions, arrays, cancellations, and repetition."""
 
 from __future__ import annotations

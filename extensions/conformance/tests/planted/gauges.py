@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults in what is counted and measured: memory, files, maps, times, counters, options."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of networks, runtimes, contexts, options and allocators that get in each other's way."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of tensors, arenas, imported memory and buffers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong values of operations that move elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A row of the tables of faults, and its judge in a forked child, as it may end its process."""
 
 from __future__ import annotations

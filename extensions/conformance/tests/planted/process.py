@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends in modules of their own that do something to their process, each in one way."""
 
 from __future__ import annotations

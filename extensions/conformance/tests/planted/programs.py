@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults of compilers that rewrite graphs, and of programs in files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends that change what belongs to the application, in this process."""
 
 from __future__ import annotations

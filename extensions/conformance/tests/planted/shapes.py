@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Backends of three shapes, which compute as CpuRef does, with places for something wrong.
 
 `Plain` has a workload for each layer. `Fused` makes one program of connected layers, has tensors

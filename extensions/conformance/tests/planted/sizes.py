@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Results that are wrong for some sizes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong values of products, reductions, orders, and normalisation."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The table of all faults: a row each, in the files of their subjects.
 
 A row names the fault, the rule or operation whose cases have to find it, the shape of backend that

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong values of convolutions, pooling, resizing, and blocks of images."""
 
 from __future__ import annotations

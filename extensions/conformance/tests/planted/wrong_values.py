@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tools for wrong values: what to compute in the place of a layer, or where to spoil it."""
 
 from __future__ import annotations

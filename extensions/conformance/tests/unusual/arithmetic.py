@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ways to compute a layer that differ from CpuRef's, all of them correct or declared."""
 
 from __future__ import annotations

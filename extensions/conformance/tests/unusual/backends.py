@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Correct backends of unusual kinds, which pass the whole conformance kit."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Correct devices whose memory is laid out in unusual ways."""
 
 from __future__ import annotations

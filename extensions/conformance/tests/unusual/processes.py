@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A correct backend that computes in a child process."""
 
 from __future__ import annotations

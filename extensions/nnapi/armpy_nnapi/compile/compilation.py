@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compilations: models made ready to run on devices."""
 
 from __future__ import annotations

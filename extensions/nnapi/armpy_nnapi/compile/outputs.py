@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Output shapes of an execution, and how results get into the buffers for them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Signature of a compiled model: the inputs that its executions take, the outputs they give."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trials of backends on models of the Neural Networks API, for armpy's conformance kit."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Buffers that applications pass: their bytes, or the error for another object."""
 
 from __future__ import annotations

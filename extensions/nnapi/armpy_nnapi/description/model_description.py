@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A finished model as plain data, to be validated, converted, lowered and drawn.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Types of operands as applications give them, and their validation."""
 
 from __future__ import annotations

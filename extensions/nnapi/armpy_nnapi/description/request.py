@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Requests: the inputs of one execution and the places for its outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Allow list of the applications that may use vendor extensions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Vendor extensions: codes of their types, and the backends' declarations of these."""
 
 from __future__ import annotations

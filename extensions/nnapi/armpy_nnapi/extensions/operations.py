@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Creation of the core's operations for those of vendor extensions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Validation of vendor extensions in models: prefixes, names, types."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowering of a description to a graph: the dimensions that follow, and device support."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lowering of a model into a graph of armpy's own operations."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Dimensions of a model's operands that follow from those of others."""
 
 from __future__ import annotations

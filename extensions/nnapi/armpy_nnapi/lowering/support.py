@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Support queries: which operations of a model backends can run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory that was made from a description: a device's own, or ordinary in its place."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory descriptors: the uses of a device's memory, given before it is made."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions whose inputs or outputs are in memory that was made from descriptions."""
 
 from __future__ import annotations

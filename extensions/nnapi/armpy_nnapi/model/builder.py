@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builds models with a Python function per operation."""
 
 from __future__ import annotations

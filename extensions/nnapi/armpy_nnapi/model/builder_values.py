@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Values that operations' functions take, and their conversion to operands."""
 
 from __future__ import annotations

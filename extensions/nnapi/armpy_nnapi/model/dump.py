@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Draws models in Graphviz' language."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Completion of a model: run order, validation, and removal of trailing defaults."""
 
 from __future__ import annotations

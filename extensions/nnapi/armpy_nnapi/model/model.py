@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models as applications build them: operand by operand, operation by operation."""
 
 from __future__ import annotations

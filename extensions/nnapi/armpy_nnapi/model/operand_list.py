@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The operands of a model under construction."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations as Python functions: which form a call means, and what its operands are."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The models that a model refers to, as graphs of one description."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Topological order of a graph's operations."""
 
 from __future__ import annotations

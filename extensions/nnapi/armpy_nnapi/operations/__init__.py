@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every NNAPI operation: its operands, which types go together, and how it is lowered.
 
 Each module has its operations in its ``DEFINITIONS``.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activation functions, and functions of whole rows that are used like them."""
 
 from __future__ import annotations

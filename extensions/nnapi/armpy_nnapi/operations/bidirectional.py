@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent operations that run over a sequence in both directions."""
 
 from __future__ import annotations

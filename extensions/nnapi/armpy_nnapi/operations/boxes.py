@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantisation of boxes and of results from them, shared by the operations on boxes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations whose result is true or false: comparisons, and logic of two tensors."""
 
 from __future__ import annotations

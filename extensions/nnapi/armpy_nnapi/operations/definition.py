@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Definition of an NNAPI operation: its forms, the types that go together, its lowering."""
 
 from __future__ import annotations

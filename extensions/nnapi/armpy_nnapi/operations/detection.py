@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that turn scores and encoded boxes into detected objects."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forms of NNAPI operations: the arguments that they take, and operands that match them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that look things up by hash, key, size or chance."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Context of an operation's lowering: its operands by name, and where to add layers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that rearrange, repeat or make elements without computing anything."""
 
 from __future__ import annotations

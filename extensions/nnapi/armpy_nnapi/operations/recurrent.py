@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent operations other than long short-term memories."""
 
 from __future__ import annotations

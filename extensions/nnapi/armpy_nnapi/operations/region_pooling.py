@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that look at regions of feature maps."""
 
 from __future__ import annotations

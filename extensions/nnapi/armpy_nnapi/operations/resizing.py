@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that change the resolution of images."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activations, paddings and layouts, shared by the operations of several families."""
 
 from __future__ import annotations

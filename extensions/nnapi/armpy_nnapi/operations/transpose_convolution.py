@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """TRANSPOSE_CONV_2D."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arguments of operations on images, and of those that look at them through windows."""
 
 from __future__ import annotations

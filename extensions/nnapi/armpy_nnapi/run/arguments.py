@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arguments of one execution: its inputs and outputs, in buffers or in memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Bursts: executions of one compilation in quick succession."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs an execution's network with its arguments, on the thread that asks for it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Events: what executions that were started come to, and fences that others can wait for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Executions: runs of a compiled model."""
 
 from __future__ import annotations

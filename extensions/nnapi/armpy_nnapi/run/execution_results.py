@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Results of one execution: its result code, dimensions of outputs, and times."""
 
 from __future__ import annotations

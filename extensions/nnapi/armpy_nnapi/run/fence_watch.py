@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Watch on fences: one thread of the process waits for all of them."""
 
 from __future__ import annotations

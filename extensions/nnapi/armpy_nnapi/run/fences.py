@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Fences: descriptors that can be waited for, and are signalled once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Launch of an execution: on a thread of the runtime's, at once or when others have ended."""
 
 from __future__ import annotations

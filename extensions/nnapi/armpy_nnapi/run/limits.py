@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Time limits of executions."""
 
 from __future__ import annotations

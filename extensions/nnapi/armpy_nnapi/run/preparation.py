@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Preparation of a reusable execution: a network bound to its arguments."""
 
 from __future__ import annotations

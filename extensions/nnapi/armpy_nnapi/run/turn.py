@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Turns: locks that one thread takes without waiting, and another may give back."""
 
 from __future__ import annotations

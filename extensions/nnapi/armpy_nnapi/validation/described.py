@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models in either form that functions take: as they were built, or as plain data."""
 
 from __future__ import annotations

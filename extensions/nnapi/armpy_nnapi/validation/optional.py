@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operands that NNAPI allows a model to omit."""
 
 from __future__ import annotations

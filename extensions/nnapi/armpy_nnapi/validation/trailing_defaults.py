@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Removal of trailing arguments that have their default values."""
 
 from __future__ import annotations

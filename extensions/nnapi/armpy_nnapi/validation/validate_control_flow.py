@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Validation of IF and WHILE, the operations that refer to other models."""
 
 from __future__ import annotations

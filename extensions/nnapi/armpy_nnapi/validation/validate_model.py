@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Validation of models, and the feature level that they need."""
 
 from __future__ import annotations

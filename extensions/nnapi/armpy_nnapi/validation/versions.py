@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Feature levels: the one that a model needs, and conversion to lower ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models made of bytes, and searches that find a backend which lies or crashes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The published operation tests, and the runner that judges backends by them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """How close another backend has to come to CpuRef on random models."""
 
 import numpy as np

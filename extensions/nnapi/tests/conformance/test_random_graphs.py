@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random NNAPI models: every operation can be made up, CpuRef agrees with itself, liars do not.
 
 150 models are tried on CpuRef, 2,000 in the full form; the environment variable

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Failing models are made as small as they can be while they fail."""
 
 from collections.abc import Callable

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Examples of unsigned quantised tensors and their signed twins, equal up to 128."""
 
 from __future__ import annotations

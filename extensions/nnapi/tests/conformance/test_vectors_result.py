@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Results that say whether random models have shown anything about a backend."""
 
 from __future__ import annotations

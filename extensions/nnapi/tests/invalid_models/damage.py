@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Damages valid models in ways that may or may not make them invalid."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A model's main graph taken apart, to be changed and put together again."""
 
 from __future__ import annotations

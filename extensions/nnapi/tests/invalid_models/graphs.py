@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ways to make a model invalid by its operations, and by its lists of inputs and outputs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes valid models invalid, each in one way, the same ones for the same seed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ways to make a model invalid by one of its operands."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lower and run models of a few NNAPI operations."""
 
 from __future__ import annotations

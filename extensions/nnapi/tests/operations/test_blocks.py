@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that move blocks of an image to its channels or batch."""
 
 from __future__ import annotations

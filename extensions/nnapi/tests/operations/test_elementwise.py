@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What NNAPI says of elementwise operations beyond the table of types."""
 
 from __future__ import annotations

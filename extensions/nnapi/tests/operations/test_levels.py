@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Feature levels of operations by their operands, and operands that no level has.
 
 Levels are those of NNAPI's ``OperationsValidation``: 27 to 30 are its versions 1.0 to 1.3.

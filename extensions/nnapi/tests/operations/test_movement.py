@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that rearrange, repeat or make elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI PAD and PAD_V2."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that make one element of many."""
 
 from __future__ import annotations

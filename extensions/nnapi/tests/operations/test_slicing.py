@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that take parts of a tensor."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI TRANSPOSE_CONV_2D: sizes from paddings, and paddings from sizes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """NNAPI convolutions and FULLY_CONNECTED: how arguments are read and when they are refused."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Parts of the classical models of the domain ai.onnx.ml: scores, trees, probabilities."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Probabilities of classes from those of their pairs, as a loop of layers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversion of raw scores of classical models to probabilities and labels."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ensembles of decision trees as ONNX writes them: checked, and as tables of indexes."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Messages of ONNX as files hold them: their canonical form, checks, and what follows from them."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The canonical form of a model: what exporters write in several ways is written in one.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """armpy's judgement of a model: what cannot be understood, by node and field.
 
 Notes

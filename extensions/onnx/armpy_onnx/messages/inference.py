@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Types and shapes of a model's tensors, by the `onnx` package in a process of its own.
 
 Notes

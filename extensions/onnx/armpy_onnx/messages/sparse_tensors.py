@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sparse tensors of ONNX as arrays of all their elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conversions of ONNX's operators to layers: one table per family.
 
 A new operator is one entry in its family's ``OPERATORS``.

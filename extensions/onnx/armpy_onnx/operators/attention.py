@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention, and what rotates its operands."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators without arithmetic: constants, copies, shapes."""
 
 from __future__ import annotations

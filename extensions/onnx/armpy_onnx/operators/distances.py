@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Distances between rows, as ONNX Runtime's converters of classical models write them."""
 
 from __future__ import annotations

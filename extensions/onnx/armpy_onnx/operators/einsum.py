@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Einsum: sums of products, as transposed matrix products."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators of two and more tensors that compute element by element."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Preparation of features, of the domain ai.onnx.ml."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that are a function of each element."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that make tensors: of one number, of steps, with marked positions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Hashes of elements, as ONNX Runtime defines them."""
 
 from __future__ import annotations

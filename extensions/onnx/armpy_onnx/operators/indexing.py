@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that read or write where indices say."""
 
 from __future__ import annotations

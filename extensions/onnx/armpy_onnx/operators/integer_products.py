@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that multiply matrices of quantised elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Attention as ONNX Runtime's tools write it."""
 
 from __future__ import annotations

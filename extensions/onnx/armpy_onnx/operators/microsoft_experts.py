@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Mixtures of experts as ONNX Runtime's tools write them: each expert is a loop of its own.
 
 An expert computes the tokens that have chosen it, a few in each turn. Without any, it is not run

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activations, normalisations and embeddings of transformers that ONNX Runtime's tools write."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers of quantised tensors that ONNX Runtime's tools write."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that order elements, or depend on where they stand."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that split images into patches, or assemble them, at given places."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that summarise windows of images."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that quantise and dequantise."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators on quantised tensors that compute element by element, pool, or move elements.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that look at places and regions of images."""
 
 from __future__ import annotations

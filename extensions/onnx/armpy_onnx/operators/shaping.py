@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that give elements another shape or order, or repeat them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that put tensors together, cut them apart, and add elements around them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Softmax and its logarithm, and the losses that are made of it."""
 
 from __future__ import annotations

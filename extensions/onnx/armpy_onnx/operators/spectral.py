@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Transforms to frequencies, and weights for them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The operator that convolves against the stride."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that ONNX Runtime takes in ONNX's own domain although no operator set has them.
 
 Notes

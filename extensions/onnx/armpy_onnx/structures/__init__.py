@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operators that run graphs, or whose operands are more than tensors.
 
 Unlike those of `armpy_onnx.operators` they are handed names' scopes and sequences. A new

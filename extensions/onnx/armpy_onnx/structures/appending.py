@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loops whose turns append to a tensor or a sequence that they do not read.
 
 Notes

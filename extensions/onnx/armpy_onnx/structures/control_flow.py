@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX's If, Loop and Scan: graphs that nodes run.
 
 Notes

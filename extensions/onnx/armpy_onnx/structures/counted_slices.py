@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Slices that a loop's counter moves over a tensor: ``x[i:i + 1]`` as Gather, whose shape is known.
 
 Notes

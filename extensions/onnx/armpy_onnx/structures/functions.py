@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Bodies of functions: operators that a file, or ONNX itself, writes out as other operators."""
 
 from __future__ import annotations

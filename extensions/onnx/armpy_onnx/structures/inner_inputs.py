@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inputs of the graphs inside nodes, some of which are initializers, too."""
 
 from __future__ import annotations

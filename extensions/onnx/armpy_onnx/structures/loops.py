@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """ONNX's loops: written out, or turned into While."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Graphs inside of nodes, as graphs of their own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sequences and optionals, which are resolved while nodes are walked."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Walks the nodes of a graph or function, and adds their layers."""
 
 from __future__ import annotations

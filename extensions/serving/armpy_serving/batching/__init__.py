@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batching: single items of many callers, run together."""
 
 from armpy.core.lazy import offer

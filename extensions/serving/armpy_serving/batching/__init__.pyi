@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_serving.batching.batcher import Batcher as Batcher
 from armpy_serving.batching.statistics import BatcherStatistics as BatcherStatistics
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arguments of a batcher, checked."""
 
 from __future__ import annotations

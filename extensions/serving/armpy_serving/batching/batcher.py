@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batcher: single items of many callers, run together."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Direct calls: items that their callers run themselves."""
 
 from __future__ import annotations

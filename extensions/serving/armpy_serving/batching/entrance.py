@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Entrance: how items get in line, and their callers to their answers."""
 
 from __future__ import annotations

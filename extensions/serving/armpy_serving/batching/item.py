@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Item: what one caller has handed in, until it has the answer."""
 
 from __future__ import annotations

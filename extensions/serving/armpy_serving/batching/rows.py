@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rows: how single items become a batch, and a batch's outputs become answers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sizes: the numbers of rows that a model is prepared for, in the background."""
 
 from __future__ import annotations

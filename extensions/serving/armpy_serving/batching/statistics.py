@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Statistics: what a batcher has done."""
 
 from __future__ import annotations

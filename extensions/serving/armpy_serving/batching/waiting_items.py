@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Waiting items: a bounded queue that hands out batches."""
 
 from __future__ import annotations

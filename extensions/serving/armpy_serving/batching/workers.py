@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Workers: the threads of a batcher, and what runs its batches in any thread."""
 
 from __future__ import annotations

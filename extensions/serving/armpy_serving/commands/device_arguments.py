@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Prints a machine's devices as Ray counts them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tries a server, and shows the results."""
 
 from __future__ import annotations

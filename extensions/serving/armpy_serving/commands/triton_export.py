@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Puts models into a repository of Triton's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Serving with KServe: models of armpy in its server, over HTTP and gRPC.
 
 `ArmpyModel` is a model for every server of KServe's. `ArmpyModelServer`, which

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Serve models: ``python -m armpy_serving.kserve --model_dir DIR``."""
 
 from __future__ import annotations

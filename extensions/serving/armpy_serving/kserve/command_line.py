@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Command lines with long lists of options: short errors, and hyphens for underscores."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers about the server itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Errors of armpy as those that KServe, Starlette and gRPC know."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Routes of HTTP that read and write requests themselves, in place of KServe's.
 
 Notes

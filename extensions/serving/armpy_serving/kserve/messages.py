@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Messages of gRPC: requests out of them, and answers into them."""
 
 from __future__ import annotations

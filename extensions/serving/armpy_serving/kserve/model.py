@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of armpy as KServe has models."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ports that a server is to listen on."""
 
 from __future__ import annotations

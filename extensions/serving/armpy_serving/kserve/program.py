@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The program ``python -m armpy_serving.kserve``."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Repository of models that are loaded, replaced and unloaded while others answer."""
 
 from __future__ import annotations

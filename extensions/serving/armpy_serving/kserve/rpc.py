@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calls of gRPC, which take a request's bytes as they are."""
 
 from __future__ import annotations

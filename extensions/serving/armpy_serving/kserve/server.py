@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """KServe's server with armpy's routes and calls, at an address that can be chosen."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Columns: what tables hold, as rows that a model takes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model sources: where the processes of a cluster find the model that they are to run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files that the processes of one node share: models that came as bytes, and compiled ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of this process: loaded once, however many predictors ask for them."""
 
 from __future__ import annotations

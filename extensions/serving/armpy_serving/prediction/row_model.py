@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Row models: models that answer any number of rows, so many at once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Thread budget: how many threads an engine has given to this process."""
 
 from __future__ import annotations

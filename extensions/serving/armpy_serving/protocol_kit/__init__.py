@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Conformance kit of the Open Inference Protocol: requests for any server.
 
 What needs the packages of gRPC is imported when it is asked for.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_serving.protocol_kit.grpc_calls import grpc_caller as grpc_caller
 from armpy_serving.protocol_kit.grpc_rules import GRPC_RULES as GRPC_RULES
 

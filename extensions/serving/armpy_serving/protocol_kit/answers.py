@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers of the Open Inference Protocol, held against what its description says of them.
 
 References

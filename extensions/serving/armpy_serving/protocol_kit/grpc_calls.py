@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calls of gRPC to any server."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules over gRPC."""
 
 from __future__ import annotations

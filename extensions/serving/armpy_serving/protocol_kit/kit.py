@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs of the kit, and their results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Messages of the protocol's gRPC calls, made here: generated modules of two packages collide.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules of the kit: what each one asks of a server, and how it is tried."""
 
 from __future__ import annotations

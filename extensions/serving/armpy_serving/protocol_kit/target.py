@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The server and model that the kit tries, over HTTP and gRPC."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ray: models in batch jobs of Ray Data and in Ray Serve. Needs the extra ``ray``."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ray Data: what `Dataset.map_batches` takes to run a model on every row."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ray Serve: models as deployments that speak the Open Inference Protocol over HTTP."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models sent over a cluster of Ray's: the bytes once into its store, and once to each node."""
 
 from __future__ import annotations

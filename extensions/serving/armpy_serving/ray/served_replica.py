@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Served replicas: a model with its batcher, as one replica of a deployment has it."""
 
 from __future__ import annotations

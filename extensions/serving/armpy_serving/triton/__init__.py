@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Triton: models in NVIDIA's Triton Inference Server, by its Python backend.
 
 `export` writes what a model repository has of a model, with `config` for Triton's own file and

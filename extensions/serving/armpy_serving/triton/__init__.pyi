@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_serving.triton.config import TritonOptions as TritonOptions
 from armpy_serving.triton.ensemble import EnsembleOptions as EnsembleOptions
 from armpy_serving.triton.export import TritonExport as TritonExport, export_model as export_model

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batches of requests: which run together, as what arrays, and whose rows the answers are."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors of bfloat16 between armpy's arrays of their bits and Triton, by DLPack.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``config.pbtxt``: Triton's configuration of a model, in the text form of protocol buffers.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ensembles: a model between a step that prepares what clients send and one that reads scores.
 
 Clients of a quantised model send real numbers, or pixels, and get real numbers, or the best

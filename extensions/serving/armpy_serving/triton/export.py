@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Export of a model to a repository of Triton's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Metrics of an instance, handed to the server from time to time."""
 
 from __future__ import annotations

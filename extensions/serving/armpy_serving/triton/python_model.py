@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Model that Triton's Python backend calls."""
 
 from __future__ import annotations

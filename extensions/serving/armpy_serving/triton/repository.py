@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Repositories of models: folders that a server may look at at any time.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings that an exported model carries from the machine that writes it to the server."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Settings of the steps of an ensemble, from the machine that writes them to the server."""
 
 from __future__ import annotations

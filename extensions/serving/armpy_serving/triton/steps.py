@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Steps of an ensemble, which Triton's Python backend calls: in front of a model, and after it."""
 
 from __future__ import annotations

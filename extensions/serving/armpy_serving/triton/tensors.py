@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors of Triton's Python backend as arrays, and arrays as tensors, without copies.
 
 Notes

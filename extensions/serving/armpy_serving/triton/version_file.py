@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``armpy.json``: what a version of a model says of itself, in its own folder.
 
 Notes

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Odd arguments of a batcher: each is refused with one clear error, or used as a number."""
 
 from __future__ import annotations

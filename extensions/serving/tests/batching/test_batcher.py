@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batcher: assignment of answers, waiting, refusals, and ends."""
 
 from __future__ import annotations

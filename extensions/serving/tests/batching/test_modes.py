@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Modes of a batcher: direct calls, and which sizes are prepared when."""
 
 from __future__ import annotations

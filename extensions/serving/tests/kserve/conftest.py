@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models that are small, and servers that serve them."""
 
 from __future__ import annotations

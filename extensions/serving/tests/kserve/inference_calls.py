@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inferences over HTTP (JSON, bytes) and gRPC (typed, raw), written by hand."""
 
 from __future__ import annotations

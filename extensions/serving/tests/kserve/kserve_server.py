@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A KServe server with models of armpy, in a process of its own, on the loopback."""
 
 from __future__ import annotations

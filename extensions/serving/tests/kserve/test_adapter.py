@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The model class in KServe's own server: requests that KServe has read."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Served models answer bit for bit as `armpy.load` does, whatever way a request comes."""
 
 from __future__ import annotations

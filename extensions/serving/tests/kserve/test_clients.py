@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Clients of others' get what armpy computes: tritonclient, KServe's own, curl."""
 
 from __future__ import annotations

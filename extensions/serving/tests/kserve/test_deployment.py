@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The example's files for clusters use arguments that the program takes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Under load of 32 clients with faults: nothing is answered wrongly, and nothing is lost.
 
 ``ARMPY_FAULT_SECONDS`` says how long each fault goes on. Lost is a request that comes to no end, or

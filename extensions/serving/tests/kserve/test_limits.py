@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Limits of a server: bodies, and clients that may not load or unload models."""
 
 from __future__ import annotations

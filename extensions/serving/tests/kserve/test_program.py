@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """``python -m armpy_serving.kserve``: address, arguments, and end."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Answers of the server are those of the Open Inference Protocol."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit of the protocol finds nothing on KServe's server with armpy's routes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of a folder: names, readiness, and what clients may change."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A certificate protects both ways to a server."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Wrong requests are refused with the status that says whose fault it is, over HTTP and gRPC."""
 
 from __future__ import annotations

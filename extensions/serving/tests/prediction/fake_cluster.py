@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A cluster without an engine: processes that get batches by pipes, some of which are killed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`armpy cache` and the files that processes of one node share."""
 
 from __future__ import annotations

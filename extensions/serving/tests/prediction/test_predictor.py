@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Batches of tables through models: the same rows, whatever the process and the pieces."""
 
 from __future__ import annotations

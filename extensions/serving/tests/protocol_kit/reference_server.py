@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A server of the Open Inference Protocol over a served model, without sockets."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The checker of the protocol catches answers that are none."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The kit passes a right server, and catches a server that breaks any one of its rules."""
 
 from __future__ import annotations

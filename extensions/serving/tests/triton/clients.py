@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Many clients of a server, each of which checks every answer."""
 
 from __future__ import annotations

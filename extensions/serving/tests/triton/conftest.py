@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Triton's own server, where its wheel is installed, and a stand-in for its Python module."""
 
 from __future__ import annotations

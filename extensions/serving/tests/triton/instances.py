@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Instances of models without a server: its arguments and requests are imitated."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Triton's answers are armpy's, bit by bit, whatever client asks, and keep to the protocol."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models that cannot be compiled ahead, whose own files go to the server."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files of an export, models that it refuses, and that no incomplete export is visible."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Faults under the load of 32 clients: nothing wrong is answered, and no more lost than must be."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of armpy break no rule of the protocol but those that Triton itself breaks."""
 
 from __future__ import annotations

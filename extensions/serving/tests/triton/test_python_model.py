@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The model that the server calls: batches, errors, cancellation, types, without a server."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Repositories: models appear whole, and exports side by side lose nothing."""
 
 from __future__ import annotations

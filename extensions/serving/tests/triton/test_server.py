@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Triton with armpy's models: every datatype, steps of ensembles, errors, shared weights."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Versions of a model: one configuration for all, and settings of their own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Triton Inference Server, as the wheel ``nvidia-pytriton`` brings it, on loopback."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A stand-in for the module that Triton's Python backend gives to models.
 
 It behaves as the server's module does: names of methods, copies, errors.

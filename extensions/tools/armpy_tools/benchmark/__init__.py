@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Benchmarks: what models take to load and to run, several subjects beside each other."""
 
 from armpy.core.lazy import offer

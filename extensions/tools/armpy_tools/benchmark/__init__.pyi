@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_tools.benchmark.results import (
     BenchmarkResult as BenchmarkResult,
     LayerCost as LayerCost,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Turns of a subject: runs one after the other, or of several callers at the same time."""
 
 from __future__ import annotations

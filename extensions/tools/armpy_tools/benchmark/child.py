@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A subject in a process of its own: loads it and takes its turns when it is asked to."""
 
 from __future__ import annotations

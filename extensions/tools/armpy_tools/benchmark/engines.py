@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Loads a subject on the engine that it names; this one's own is armpy."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Inputs for models that are measured: the caller's, or random ones."""
 
 from __future__ import annotations

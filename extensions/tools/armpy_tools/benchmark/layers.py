@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Time of each layer, and what limits it."""
 
 from __future__ import annotations

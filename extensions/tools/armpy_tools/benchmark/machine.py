@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The machine, and how busy others keep it."""
 
 from __future__ import annotations

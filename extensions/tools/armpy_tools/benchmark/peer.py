@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A subject on another engine than armpy."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A subject in a process of its own, as the one that measures sees it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Remarks on measured numbers, to be read before they are believed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures subjects beside each other: they take turns, in fresh processes several times."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A loaded subject as a benchmark sees it, whichever engine runs it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Subjects of a benchmark, and how much of them is measured."""
 
 from __future__ import annotations

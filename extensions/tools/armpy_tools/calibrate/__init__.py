@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calibration: measures how fast backends are on this machine, for placement and for figures."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_tools.calibrate.calibrating import (
     OUT_OF_TIME as OUT_OF_TIME,
     CalibrationReport as CalibrationReport,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures backends on reference workloads, and keeps what comes out."""
 
 from __future__ import annotations

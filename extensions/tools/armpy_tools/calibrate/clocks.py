@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Clocks that measurements go by, and what one measurement is."""
 
 from __future__ import annotations

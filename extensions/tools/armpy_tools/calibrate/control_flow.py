@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reference workloads of control flow."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Time to bring tensors into a backend's memory, and back."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Figures of devices against the reference, from measurements of both."""
 
 from __future__ import annotations

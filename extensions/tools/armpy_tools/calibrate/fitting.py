@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rates of a cost model, fitted to measurements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models of the user's, which are measured beside the reference workloads."""
 
 from __future__ import annotations

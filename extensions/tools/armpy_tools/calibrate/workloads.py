@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reference workloads: small networks of one layer that stand for all layers of their kind."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Figures of devices that were measured on this machine, and what layers cost by them."""

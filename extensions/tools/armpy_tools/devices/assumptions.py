@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Assumed costs of backends that were neither measured nor declare theirs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Costs that placement goes by: declared, measured, or assumed of the kind of device."""
 
 from __future__ import annotations

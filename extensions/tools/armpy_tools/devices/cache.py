@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The store of figures as a cache, for people to look at and clear."""
 
 from __future__ import annotations

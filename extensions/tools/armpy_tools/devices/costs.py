@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cost model of a backend: seconds and power of layers, parts and copies."""
 
 from __future__ import annotations

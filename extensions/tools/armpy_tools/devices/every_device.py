@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Every device of every backend, to measure them beside each other."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kinds of layers and classes of data types, for which one rate holds."""
 
 from __future__ import annotations

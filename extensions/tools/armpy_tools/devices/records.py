@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Records of one backend's device on one machine, and their written form."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Figures store: measurements of backends' devices, on disk, per machine."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Detections in a picture: objects in boxes, people by key points."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Draws what a model has found onto the picture: regions, boxes, key points, classes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds the pictures that a command line names: files, folders, patterns."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ground truth of pictures, and a model's accuracy against it."""
 
 from __future__ import annotations

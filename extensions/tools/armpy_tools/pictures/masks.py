@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Masks as pictures, in colours that are far from each other."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pictures made into inputs, several at a time, and handed on in their order."""
 
 from __future__ import annotations

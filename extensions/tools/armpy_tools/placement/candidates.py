@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Candidate placements: each backend with all that it takes, and the cheapest mixtures."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Costs for the partitioner."""
 
 from __future__ import annotations

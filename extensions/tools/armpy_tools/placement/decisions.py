@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Decisions: the chosen placement, and the costs of the others."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Partitioning: gives each layer of a graph to one of the backends that take it, cheaply."""
 
 from __future__ import annotations

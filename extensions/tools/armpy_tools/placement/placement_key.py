@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Key of a placement decision: a text that is equal where all that it depends on is."""
 
 from __future__ import annotations

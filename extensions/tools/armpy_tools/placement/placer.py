@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The plugin through which `armpy` finds placement by cost; see docs/how_to/placement.md."""
 
 from __future__ import annotations

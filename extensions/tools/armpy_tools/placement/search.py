@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Search for the placement of a network: by the devices' figures, remembered, or by trial."""
 
 from __future__ import annotations

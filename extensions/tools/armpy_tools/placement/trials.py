@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Trials: candidate placements of a network, run on this machine by turns."""
 
 from __future__ import annotations

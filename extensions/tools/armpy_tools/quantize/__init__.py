@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantising: models of small integers made of float models, and how accurate these are."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_tools.quantize.options import QuantizeOptions as QuantizeOptions
 from armpy_tools.quantize.making import QuantizedModel as QuantizedModel, quantize as quantize
 from armpy_tools.quantize.report import (

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Corrects biases for what rounding weights moves the mean of each output channel by.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds the ranges of tensors from their values while data are run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Brings the channels between two weighted layers to like ranges, which changes no result.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calibration data: arrays in files."""
 
 from __future__ import annotations

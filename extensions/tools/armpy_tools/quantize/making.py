@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`quantize`: a model of small integers of a float model."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of quantising: the wanted model, and how its ranges are found."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Decides which layers are quantised, which stay float and why, and which tensors share a scale."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The float graph that is quantised: constants folded, activations and factors within layers."""
 
 from __future__ import annotations

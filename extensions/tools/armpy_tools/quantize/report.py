@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Accuracy of a quantised model, layer by layer and as a whole."""
 
 from __future__ import annotations

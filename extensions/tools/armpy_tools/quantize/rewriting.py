@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builds the network of integers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rules of quantising operations: whose scales outputs have, and which they may have at all.
 
 References

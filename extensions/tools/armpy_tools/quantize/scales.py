@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Scales and zero points of ranges, and integers of weights."""
 
 from __future__ import annotations

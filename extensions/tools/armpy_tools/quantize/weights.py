@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Models whose weights alone are small: 8-bit integers, or float16."""
 
 from __future__ import annotations

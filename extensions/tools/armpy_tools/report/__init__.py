@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reports on models: where layers run, where time and memory go, how exact they are."""
 
 from armpy.core.lazy import offer

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 from armpy_tools.report.comparison import (
     BackendComparison as BackendComparison,
     compare_backends as compare_backends,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Accuracy of a model against CpuRef and the float model: parts of a report."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A model on several backends beside each other: same inputs, in turns."""
 
 from __future__ import annotations

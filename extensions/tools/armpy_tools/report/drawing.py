@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Draws pictures of graphs: as SVG by a layout of armpy's own, and as text for Graphviz."""
 
 from __future__ import annotations

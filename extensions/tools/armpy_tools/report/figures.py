@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Figures of a report: kept in its page, and compared with those of another page or model."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Draws a model file's layers to a picture."""
 
 from __future__ import annotations

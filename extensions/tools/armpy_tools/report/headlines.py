@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The first screen of a report: how fast, where, how big, how exact."""
 
 from __future__ import annotations

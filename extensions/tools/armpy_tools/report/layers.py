@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers of a model's file as a report shows them: kinds, shapes and times."""
 
 from __future__ import annotations

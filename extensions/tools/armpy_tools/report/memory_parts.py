@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Memory of a model: parts of a report."""
 
 from __future__ import annotations

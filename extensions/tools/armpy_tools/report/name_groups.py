@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Groups of layers by what their names begin with, such as the blocks of a network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A file's layers as boxes and arrows to draw."""
 
 from __future__ import annotations

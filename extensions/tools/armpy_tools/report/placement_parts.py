@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Placement of layers on backends, and refusals: parts of a report."""
 
 from __future__ import annotations

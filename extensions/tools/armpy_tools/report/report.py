@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes a report of a model: runs it, and puts together what there is to see."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The one estimate of a run's time that a whole report goes by."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Time of executions and loading: parts of a report, each of which adds up to 100 %."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Engines that are measured beside each other get inputs of the same shapes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The order and the number of turns, on subjects whose times a test sets."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A clock that tests move."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calibration of backends whose times are known by a clock of the test's own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Rates come back from times that were made with them."""
 
 from __future__ import annotations

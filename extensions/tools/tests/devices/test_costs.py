@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Kinds of layers, and the costs that follow from rates."""
 
 from __future__ import annotations

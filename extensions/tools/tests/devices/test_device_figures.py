@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Figures of devices that were measured, and costs that follow from figures."""
 
 from __future__ import annotations

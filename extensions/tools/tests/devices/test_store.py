@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Stored figures of a device come back unchanged, or count as missing."""
 
 from __future__ import annotations

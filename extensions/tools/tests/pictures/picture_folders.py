@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Many small pictures, and the command on them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pictures with the findings drawn on them."""
 
 from __future__ import annotations

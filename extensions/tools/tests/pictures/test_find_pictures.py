@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Which pictures a command line names."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Objects and people in the outputs of models that look for them."""
 
 from __future__ import annotations

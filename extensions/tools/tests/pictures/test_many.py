@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Many pictures: stored results, output, and workers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files of outputs and masks."""
 
 from __future__ import annotations

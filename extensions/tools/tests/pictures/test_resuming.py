@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Jobs that stop anywhere and go on by their result files; files with the results of all."""
 
 from __future__ import annotations

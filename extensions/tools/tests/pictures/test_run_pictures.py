@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The command on many pictures: a row for each, files of results, and how often it is right."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What pictures show, and how often a model is right."""
 
 from __future__ import annotations

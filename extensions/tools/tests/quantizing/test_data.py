@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Calibration data from arrays and files: accepted and refused ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Equalising the channels between layers changes no result, and evens weights out."""
 
 import numpy as np

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantising float networks to integers: which layers, which scales, how accurate."""
 
 from typing import Any  # arguments of wrong types

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files that `quantize` writes give the same results in armpy and in LiteRT."""
 
 from __future__ import annotations

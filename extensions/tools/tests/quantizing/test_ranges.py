@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ranges that leave out rare values."""
 
 import numpy as np

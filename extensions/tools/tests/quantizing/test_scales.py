@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Scales of ranges and weights."""
 
 import numpy as np

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Schemes that make weights small and compute with floats."""
 
 from pathlib import Path

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Pictures of a file's layers."""
 
 from __future__ import annotations

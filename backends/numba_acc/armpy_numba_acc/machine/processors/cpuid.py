@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What an x86-64 processor says of itself (CPUID), and what the system keeps of its registers.
 
 Notes

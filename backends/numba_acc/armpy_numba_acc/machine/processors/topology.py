@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Sizes of caches and number of cores, as the operating system reports them.
 
 References

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that rearrange, repeat and resample the elements of one tensor."""
 
 from __future__ import annotations

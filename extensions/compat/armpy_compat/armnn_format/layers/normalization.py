@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that normalise: over channels, neighbours, images, and with stored statistics."""
 
 from __future__ import annotations

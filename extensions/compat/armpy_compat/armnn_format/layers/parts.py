@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that take parts of a tensor, join tensors, and reduce axes."""
 
 from __future__ import annotations

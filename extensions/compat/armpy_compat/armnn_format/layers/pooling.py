@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that summarise windows of images and volumes."""
 
 from __future__ import annotations

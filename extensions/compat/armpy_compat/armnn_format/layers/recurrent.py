@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Long short-term memories, and detection, which have many stored tensors and several outputs."""
 
 from __future__ import annotations

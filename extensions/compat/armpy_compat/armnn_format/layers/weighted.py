@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that multiply and accumulate: convolutions and products of matrices."""
 
 from __future__ import annotations

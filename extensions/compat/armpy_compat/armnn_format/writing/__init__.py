@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers of a network as layers of an .armnn file: one table of functions by operation."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes layers that compute each output element from one element of every input."""
 
 from __future__ import annotations

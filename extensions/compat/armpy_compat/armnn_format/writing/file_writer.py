@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Collects the layers of an .armnn file."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes layers that move, join, cut and reduce elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes layers that normalise, and the recurrent ones."""
 
 from __future__ import annotations

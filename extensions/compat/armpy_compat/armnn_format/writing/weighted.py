@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes layers that multiply and accumulate, and those that summarise windows."""
 
 from __future__ import annotations

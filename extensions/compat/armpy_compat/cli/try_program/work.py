@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a trial and prints its result."""
 
 from __future__ import annotations

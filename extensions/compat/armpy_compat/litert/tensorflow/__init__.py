@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """TensorFlow's name for programs that use it for `tf.lite.Interpreter` alone."""
 
 from armpy_compat.litert.tensorflow import lite

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Classes of sessions and values, as programs import them from this module."""
 
 from armpy_compat.onnxruntime.devices import OrtDevice

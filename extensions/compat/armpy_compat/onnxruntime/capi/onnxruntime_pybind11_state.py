@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Names of ONNX Runtime's binding."""
 
 from armpy_compat.onnxruntime.devices import OrtArenaCfg, OrtDevice, OrtMemoryInfo

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptors, which configure layers, and parameters of LSTMs."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Base of the descriptors, which configure layers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptors of layers, with Arm NN's members and defaults."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Weights of `INetwork.AddLstmLayer` and `INetwork.AddQuantizedLstmLayer`."""
 
 from __future__ import annotations

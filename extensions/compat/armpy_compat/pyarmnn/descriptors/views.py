@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Descriptors of concatenations and splits: where each part begins."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Names that programs import from the modules that SWIG generates for PyArmNN."""
 
 from armpy_compat.pyarmnn import *

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Networks that programs build with `INetwork`, made into graphs of armpy."""
 
 from armpy_compat.pyarmnn.lowering.network_graph import LoweredNetwork, lower_network

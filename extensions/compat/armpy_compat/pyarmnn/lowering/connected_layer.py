@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Layers that a program has connected, as the converters of .armnn files read layers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes a graph of the layers that a program has connected."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Ids of backends, and options for them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of `IRuntime`, and properties of loading a network."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's IDeviceSpec: the backends of a runtime, by Arm NN's ids."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Drawings of optimised networks in Graphviz's language, as Arm NN makes them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A network that a runtime has loaded: calls with tensors by their ids."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's Optimize: layers of a network on the preferred backends."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's IProfiler: what calls of a network take, as text and as JSON."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's get_profiling_data: times out of a profile."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's IRuntime: loads optimised networks and runs them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tensors of calls: memory with a description."""
 
 from armpy_compat.pyarmnn.tensors.const_tensor import ConstTensor

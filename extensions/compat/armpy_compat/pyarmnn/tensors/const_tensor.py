@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's ConstTensor: inputs of calls and constants of networks."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's Tensor: memory that results are written to."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's TensorShape and TensorInfo."""
 
 from __future__ import annotations

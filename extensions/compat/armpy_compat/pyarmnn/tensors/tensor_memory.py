@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Base of Tensor and ConstTensor: an array and what it holds."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lists of tensors for calls, made of binding information, and arrays made of them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Cases in which every pair of values of an operation's attributes and forms occurs."""
 
 from __future__ import annotations

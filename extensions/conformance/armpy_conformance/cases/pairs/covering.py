@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Covering arrays: rows in which every pair of values of any two factors occurs."""
 
 from __future__ import annotations

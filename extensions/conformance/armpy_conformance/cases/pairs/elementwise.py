@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forms of elementwise operations: broadcasting, constants, ranks, parameters of functions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forms of one operation: what a table says of them, and the cases in which all pairs occur."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forms of operations that move, join, cut, look up and make elements."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Forms of operations along axes: normalisations, reductions, orders."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures how exact and how fast a backend runs models, and prints the results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tries whether applications survive a backend, and prints the results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options and helpers of all commands that try out a backend."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The backends that are tried out, and a line about each at the end."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tries a backend out on cases, and shows results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Finds the first layer that two backends, or two files, compute differently."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes the project of a new backend from templates, and says what comes next."""
 
 from __future__ import annotations

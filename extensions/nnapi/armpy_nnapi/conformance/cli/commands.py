@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Options of the commands that join ``armpy conformance``."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Searches for models on which a backend fails, and prints them."""
 
 from __future__ import annotations

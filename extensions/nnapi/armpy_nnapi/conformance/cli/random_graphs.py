@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares a backend with CpuRef on random models, and prints the result."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs NNAPI's published tests on a backend, and prints the result."""
 
 from __future__ import annotations

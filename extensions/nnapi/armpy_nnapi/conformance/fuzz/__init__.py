@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Looks for models on which a backend fails, guided by what its code has run, or by chance."""
 
 from armpy_nnapi.conformance.fuzz.result import Finding, FuzzRun

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Random numbers that are a string of bytes: a fuzzer that changes bytes changes choices."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lets atheris (libFuzzer for Python) look for failures, guided by the backend's coverage."""
 
 from __future__ import annotations

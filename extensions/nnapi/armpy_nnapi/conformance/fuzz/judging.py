@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges the models that bytes stand for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Results of a search for failures."""
 
 from __future__ import annotations

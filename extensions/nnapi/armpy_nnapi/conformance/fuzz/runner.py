@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Looks for failures of a backend: guided where atheris is installed, else by chance."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares a backend with CpuRef on NNAPI models that are made up."""
 
 from armpy_nnapi.conformance.random_graphs.runner import run_random_graphs

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Builds a described model as an application does: with the methods of `armpy_nnapi.Model`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One operation of a random model while its operands are being made up."""
 
 from __future__ import annotations

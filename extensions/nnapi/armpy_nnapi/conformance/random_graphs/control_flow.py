@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes up models with IF and WHILE around chains of simple operations."""
 
 from __future__ import annotations

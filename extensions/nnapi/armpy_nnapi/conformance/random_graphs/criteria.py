@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Criteria of how close to CpuRef random models have to be: tables by operation and type."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes up valid NNAPI models, the same ones for the same seed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes calls of single operations, and a model of several calls."""
 
 from __future__ import annotations

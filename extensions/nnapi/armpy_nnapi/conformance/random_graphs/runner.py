@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Compares a backend with CpuRef on models that are made up."""
 
 from __future__ import annotations

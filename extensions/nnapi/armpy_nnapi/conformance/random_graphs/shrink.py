@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes a failing model smaller while it goes on failing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Makes up models in which an operation is given tensors without elements."""
 
 from __future__ import annotations

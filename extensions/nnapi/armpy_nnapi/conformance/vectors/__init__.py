@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs NNAPI's published operation tests, as data, on any backend."""
 
 from armpy_nnapi.conformance.vectors.runner import VectorsResult, run_vectors

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Judges one example on one device, through the public API."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a directory of test vectors on a backend."""
 
 from __future__ import annotations

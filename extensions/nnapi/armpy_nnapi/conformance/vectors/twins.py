@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Signed twins: examples of unsigned quantised tensors with signed ones in their place."""
 
 from __future__ import annotations

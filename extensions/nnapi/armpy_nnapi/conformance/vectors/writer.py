@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes test vectors, for examples that are to be kept and run again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures models, backends and options beside each other."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Measures backends on this machine, and prints the results."""
 
 from __future__ import annotations

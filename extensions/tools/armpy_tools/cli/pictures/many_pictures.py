@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Many pictures, side by side or in batches, and the table of findings."""
 
 from __future__ import annotations

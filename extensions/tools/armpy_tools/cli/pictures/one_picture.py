@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """One picture as the input of a model, and the findings in it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes results of one run: to a file for results, or each output and mask to a folder."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Paths that ``--output`` names: a file for all results, or a folder for arrays."""
 
 from __future__ import annotations

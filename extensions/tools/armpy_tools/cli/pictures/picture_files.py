@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files of single pictures: their outputs in a folder each, and the findings drawn on them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Results of pictures among several, and the few of many that are shown."""
 
 from __future__ import annotations

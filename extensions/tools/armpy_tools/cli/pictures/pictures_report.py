@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Reports of runs on many pictures, and what goes into and out of such a run."""
 
 from __future__ import annotations

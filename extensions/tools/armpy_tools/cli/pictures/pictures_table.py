@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Table that `run` prints of many pictures: a row for each, the accuracy, the placement."""
 
 from __future__ import annotations

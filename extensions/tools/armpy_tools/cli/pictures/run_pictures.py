@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a model on many pictures, side by side or several together, and keeps few of the results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Runs a model on one picture or many, and writes files of results."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The page that `armpy quantize --html` writes."""
 
 from __future__ import annotations

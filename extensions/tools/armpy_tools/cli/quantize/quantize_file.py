@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Quantises a model file with data from files, as the command line says."""
 
 from __future__ import annotations

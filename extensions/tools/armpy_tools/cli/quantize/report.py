@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Prints what quantising a model has come to."""
 
 from __future__ import annotations

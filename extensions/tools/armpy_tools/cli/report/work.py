@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Writes one page about a model, for a browser."""
 
 from __future__ import annotations

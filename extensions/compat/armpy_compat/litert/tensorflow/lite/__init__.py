@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """`tf.lite`: the interpreter, and what belongs to it."""
 
 from armpy_compat.litert import interpreter

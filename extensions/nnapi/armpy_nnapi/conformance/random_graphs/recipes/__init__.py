@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recipes for the operands of each operation.
 
 Each module has its recipes, by code, in its ``RECIPES``.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Activations, normalisations and conversions: operations on one tensor."""
 
 from __future__ import annotations

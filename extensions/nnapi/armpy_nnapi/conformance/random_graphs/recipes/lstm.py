@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Long short-term memories, in floats and in integers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that move elements without computing with them."""
 
 from __future__ import annotations

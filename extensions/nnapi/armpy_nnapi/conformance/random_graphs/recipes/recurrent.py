@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Recurrent operations other than LSTMs."""
 
 from __future__ import annotations

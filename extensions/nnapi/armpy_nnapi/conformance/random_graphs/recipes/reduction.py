@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations that make one element of many, or choose some."""
 
 from __future__ import annotations

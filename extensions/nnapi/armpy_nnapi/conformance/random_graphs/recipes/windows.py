@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Operations on images: poolings, convolutions, resizing; and FULLY_CONNECTED."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Arrays of many pictures: appended to a file as they come, then made one ``.npz`` of."""
 
 from __future__ import annotations

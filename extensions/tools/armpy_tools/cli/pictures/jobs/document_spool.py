@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """A JSON document with a result for each of many pictures, which are kept on disk until then."""
 
 from __future__ import annotations

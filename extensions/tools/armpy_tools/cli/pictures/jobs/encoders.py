@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Encoders: results as lines of JSON or rows of a table, one picture after the other."""
 
 from __future__ import annotations

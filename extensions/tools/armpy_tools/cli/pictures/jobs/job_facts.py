@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Facts that results of pictures depend on, by which results of one job are known."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Lines about progress, for logs: a terminal has a bar."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Files with the results of all pictures: CSV, JSON lines, or an archive of arrays."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Folders with a result file for each picture, by which an interrupted job goes on."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Tables of results: their columns, which follow from the first answer, and a picture's rows."""
 
 from __future__ import annotations
