@@ -22,10 +22,10 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-def nightly(session: nox.Session) -> None:
-    """The test suite in its full form, which takes hours; arguments after ``--`` go to pytest."""
-    session.install("-e", ".[test]", *EXTENSIONS)
-    session.run("python", "-m", "pytest", *session.posargs, env={"ARMPY_FULL_TESTS": "1"})
+def full(session: nox.Session) -> None:
+    """All tests, which take an hour; arguments after ``--`` go to pytest."""
+    session.install("-e", ".[test,bench]", *EXTENSIONS)
+    session.run("python", "-m", "pytest", *session.posargs, env={"ARMPY_TEST_EFFORT": "2"})
 
 
 @nox.session
@@ -41,7 +41,7 @@ def docs(session: nox.Session) -> None:
     session.install("-e", ".[dev]", *EXTENSIONS)
     session.run(".ci/docs", session.bin, external=True)
     pages = ["-q", "tests/documents", *session.posargs]
-    session.run("python", "-m", "pytest", *pages, env={"ARMPY_SLOW_TESTS": "1"})
+    session.run("python", "-m", "pytest", *pages, env={"ARMPY_TEST_EFFORT": "1"})
 
 
 @nox.session

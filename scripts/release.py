@@ -2,7 +2,8 @@
 
 Usage::
 
-    python scripts/release.py [--out FOLDER] [--tag TAG] [--extra NAME ...] [--rehearse]
+    python scripts/release.py [--out FOLDER] [--tag TAG] [--extra NAME ...]
+    python scripts/release.py --rehearse [--out FOLDER] [--only NAME ...]
 
 1. Every distribution of the repository has the same version, and CHANGELOG.md has a dated section
    for it; a tag, if one is given, names it. Extensions pin the others to that version. Backends
@@ -53,13 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tag", default="", help="what is released; empty for no tag")
     parser.add_argument("--extra", action="append", help="try only this one; may be repeated")
     parser.add_argument("--rehearse", action="store_true", help="build and check wheels alone")
+    parser.add_argument("--only", nargs="+", help="rehearse only the distributions of these names")
     options = parser.parse_args(arguments)
     projects = read_projects(ROOT)
     version = projects[ROOT]["project"]["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     problems = [*version_problems(projects.values()), *tag_problems(options.tag, version)]
     if options.rehearse:
-        problems = problems or rehearse(projects, options.out)
+        by_name = {project["project"]["name"]: home for home, project in projects.items()}
+        folders = [by_name[name] for name in options.only or by_name]
+        problems = problems or rehearse(folders, options.out)
     else:
         problems += changelog_problems(changelog, version)
         problems = problems or build(projects, options.out)

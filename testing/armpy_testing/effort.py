@@ -1,8 +1,7 @@
-"""Which tests run, and how much of the long ones.
+"""Which tests run, and how much of the long ones: the environment variable ``ARMPY_TEST_EFFORT``.
 
-Tests marked ``slow`` run where they are named or where ``ARMPY_SLOW_TESTS=1``, and in full where
-``ARMPY_FULL_TESTS=1``, which also runs those marked ``nightly``. Campaigns run even more: the
-variable that a test names says how much.
+0 runs the default tests, 1 (before landing) also those marked ``slow``, 2 (full) also those marked
+``nightly``. A larger number is a campaign: tests that choose some of many cases take all of them.
 """
 
 from __future__ import annotations
@@ -15,8 +14,10 @@ from zlib import crc32
 Number = TypeVar("Number", int, float)
 T = TypeVar("T")
 
-IS_FULL = os.environ.get("ARMPY_FULL_TESTS", "") == "1"
-RUNS_SLOW = IS_FULL or os.environ.get("ARMPY_SLOW_TESTS", "") == "1"
+EFFORT = int(os.environ.get("ARMPY_TEST_EFFORT", "0"))
+RUNS_SLOW = EFFORT >= 1
+RUNS_NIGHTLY = EFFORT >= 2
+IS_FULL = EFFORT >= 3
 
 
 def effort(

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import settings
 
 from armpy_testing.checkout import ROOT
-from armpy_testing.effort import IS_FULL, RUNS_SLOW
+from armpy_testing.effort import IS_FULL, RUNS_NIGHTLY, RUNS_SLOW
 
 # A machine that is busy with something else is no reason for a property to fail.
 settings.register_profile("armpy", deadline=None, max_examples=100 if IS_FULL else 25)
@@ -38,12 +38,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 _MARKERS = (
-    "slow: repeats what others test, or takes half a second; run by ARMPY_SLOW_TESTS=1, and in "
-    "full by ARMPY_FULL_TESTS=1",
-    "nightly: takes long and repeats what other slow tests cover; run by ARMPY_FULL_TESTS=1, and "
-    "where a file or the marker is named",
-    "sampled(every): has many cases that hold one rule: of so many, the first stays, the second "
-    "is slow if the test is not, the others are nightly",
+    "slow: takes half a second, or repeats what others test; run by ARMPY_TEST_EFFORT=1, and where "
+    "a file or the marker is named",
+    "nightly: takes many seconds; run by ARMPY_TEST_EFFORT=2, and where a file or the marker is "
+    "named",
+    "sampled(every): has many cases that hold one rule: of so many, all but the first are nightly",
 )
 
 _COMPILED = "numba_acc/object-*.entry"
@@ -133,7 +132,7 @@ def _leaves_slow_out(config: pytest.Config) -> bool:
 def _leaves_nightly_out(config: pytest.Config) -> bool:
     """Whether nightly tests are left out: where folders are run and the marker is not named."""
     is_named = "nightly" in (config.getoption("markexpr") or "")
-    return not IS_FULL and not is_named and _are_folders(config)
+    return not RUNS_NIGHTLY and not is_named and _are_folders(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -153,10 +152,8 @@ def _mark_cases(items: list[pytest.Item]) -> None:
     for item in items:
         if sampled := item.get_closest_marker("sampled"):
             test = str(item.path), getattr(item, "originalname", item.name)
-            rest = counts[test] % sampled.args[0]
-            if rest:
-                is_next = rest == 1 and not item.get_closest_marker("slow")
-                item.add_marker("slow" if is_next else "nightly")
+            if counts[test] % sampled.args[0]:
+                item.add_marker("nightly")
             counts[test] += 1
         if item.get_closest_marker("nightly"):
             item.add_marker("slow")
@@ -194,7 +191,9 @@ def pytest_report_collectionfinish() -> list[str]:
     """Say how many files were left out."""
     if not _SLOW_FILES:
         return []
-    return [f"not collected: {len(_SLOW_FILES)} files of slow tests, which ARMPY_SLOW_TESTS=1 runs"]
+    return [
+        f"not collected: {len(_SLOW_FILES)} files of slow tests, which ARMPY_TEST_EFFORT=1 runs"
+    ]
 
 
 def pytest_collection_finish() -> None:

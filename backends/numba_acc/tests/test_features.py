@@ -109,7 +109,7 @@ def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> Non
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_llvm_selects_every_instruction_of_each_family(name: str) -> None:
     if not IS_FULL and name not in SHORT:
-        pytest.skip("is of the full form (ARMPY_FULL_TESTS=1)")
+        pytest.skip("is of campaigns (ARMPY_TEST_EFFORT=3)")
     isa = arm_isa(name)
     done = compiled(isa, FAMILIES if IS_FULL else OWN)
     assert done.returncode == 0, done.stderr[-2000:]
