@@ -37,9 +37,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Whether generated pages are what the definitions say, and every page can be followed."""
+    """Whether every page can be followed."""
     session.install("-e", ".[dev]", *EXTENSIONS)
-    session.run(".ci/docs", session.bin, external=True)
     pages = ["-q", "tests/documents", *session.posargs]
     session.run("python", "-m", "pytest", *pages, env={"ARMPY_TEST_EFFORT": "1"})
 

@@ -10,7 +10,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 
 project = "armpy"
 author = "the authors of armpy"

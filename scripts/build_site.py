@@ -1,4 +1,6 @@
-"""Build the documentation site: `python scripts/build_site.py [FOLDER]`, with the extra `docs`.
+"""Build the documentation site: `python scripts/build_site.py [FOLDER]`.
+
+Needs the extras `docs` and `test`, and the extensions in `extensions/requirements.txt`.
 
 Warnings are errors: a link or a heading that is not there, a docstring that is not well-formed, a
 page that no table of contents has. Nothing is fetched from the network. Open `index.html`.

@@ -34,8 +34,7 @@ WHAT_TO_DO = """The surface of armpy.backend is not the one recorded for version
 Authors rely on it (docs/reference/compatibility.md). If the change is meant:
 1. raise BACKEND_API_VERSION in armpy/backend/interface.py: the minor if everything that worked
    still works, else the major;
-2. run python scripts/contract_surface.py --write and commit the new file beside the old ones;
-3. run python scripts/document_contract.py."""
+2. run python scripts/contract_surface.py --write and commit the new file beside the old ones."""
 
 
 REACHING = (SubgraphView, Layer, Value, Graph, Variable, TensorInfo, Quantization)

@@ -148,9 +148,8 @@ def test_tools_run_what_ci_runs() -> None:
     run = (ROOT / ".ci" / "run").read_text("utf-8")
     sessions = (ROOT / "noxfile.py").read_text("utf-8")
     hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
-    for script in (".ci/lint", ".ci/docs"):
-        assert re.search(rf"^ *{re.escape(script)}$", run, re.MULTILINE)
-        assert f'"{script}"' in sessions
+    assert re.search(r"^ *\.ci/lint$", run, re.MULTILINE)
+    assert '".ci/lint"' in sessions
     linted = (ROOT / ".ci" / "lint").read_text("utf-8")
     tools = set(re.findall(r'^"\$bin/([\w-]+)"', linted, re.MULTILINE))
     assert tools == {"ruff", "mypy", "lint-imports", "python"}

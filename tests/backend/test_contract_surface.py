@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -109,31 +107,3 @@ def test_the_surface_holds_every_member_of_the_interface() -> None:
     assert members["version"] == "property (self) -> 'str'"
     public = {name for name in vars(IBackendInternal) if not name.startswith("_")}
     assert set(members) == public | {""}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", ["document_contract.py", "contract_surface.py"])
-def test_the_reference_and_the_record_are_up_to_date(script: str) -> None:
-    arguments = ["--check"] if script.startswith("document") else []
-    command = [sys.executable, str(ROOT / "scripts" / script), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_the_reference_is_out_of_date_if_a_docstring_has_changed(tmp_path: Path) -> None:
-    scripts = tmp_path / "scripts"
-    scripts.mkdir()
-    (tmp_path / "docs" / "reference").mkdir(parents=True)
-    for name in ("document_contract.py", "documenting.py"):
-        (scripts / name).write_bytes((ROOT / "scripts" / name).read_bytes())
-    (tmp_path / "docs" / "reference" / "backend_contract.md").write_text(
-        "something else", encoding="utf-8"
-    )
-    command = [sys.executable, str(scripts / "document_contract.py")]
-    done = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "docs/reference/backend_contract.md is out of date: run python scripts/" in done.stdout
-    subprocess.run(command, check=True)
-    written = (tmp_path / "docs" / "reference" / "backend_contract.md").read_bytes()
-    assert written == (ROOT / "docs" / "reference" / "backend_contract.md").read_bytes()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
-import subprocess
-import sys
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -178,14 +176,3 @@ def test_the_command_line_has_every_option_with_its_help(
     for flag in info.flags:
         assert f" {flag}" in text
     assert info.help.split(",")[0] in text, name
-
-
-@pytest.mark.slow
-def test_the_page_of_the_options_is_up_to_date() -> None:
-    script = ROOT / "scripts" / "document_load_options.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
-    page = (ROOT / "docs" / "reference" / "load_options.md").read_text("utf-8")
-    assert all(f"| `{name}` |" in page for name in OPTIONS)

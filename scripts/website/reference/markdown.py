@@ -1,17 +1,14 @@
-"""Common code of the scripts that write pages of documentation."""
+"""Markdown from docstrings and tables of names."""
 
 from __future__ import annotations
 
-import argparse
 import ast
 import dataclasses
 import inspect
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-DOCS = Path(__file__).parents[1] / "docs" / "reference"
 WIDTH = 100
 MOST_LINES = 5
 _HEADING = re.compile(r"^(\w+(?: \w+)*)\n-+$\n?", re.M)
@@ -96,36 +93,3 @@ def in_groups(
             words.append(word + f" but {', '.join(absent)}" * bool(absent))
             rest = [name for name in rest if name not in group]
     return words, rest
-
-
-def write_or_check(name: str, page: str, script: str, description: str) -> int:
-    """Write a page of the documentation or, if asked to, compare it.
-
-    Parameters
-    ----------
-    name : str
-        The page's file name.
-    page : str
-        Its text, with lines of any length.
-    script : str
-        File name of the script that makes it.
-    description : str
-        The script's, for its help.
-
-    Returns
-    -------
-    int
-        Exit code; 1 if the page is out of date.
-    """
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
-    arguments = parser.parse_args()
-    page = wrap(page)
-    path = DOCS / name
-    if not arguments.check:
-        path.write_text(page, encoding="utf-8")
-        return 0
-    if path.exists() and path.read_text(encoding="utf-8") == page:
-        return 0
-    print(f"docs/reference/{name} is out of date: run python scripts/{script}")
-    return 1

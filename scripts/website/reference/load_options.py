@@ -1,26 +1,17 @@
-"""Writes docs/reference/load_options.md from the options of loading, or checks it.
-
-Usage::
-
-    python scripts/document_load_options.py [--check]
-"""
+"""The page about options of loading and inputs of commands, from their declarations."""
 
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Iterator, Sequence
 
 import click
-from documenting import write_or_check
 
 from armpy.cli.app import app
 from armpy.cli.inputs.options import INPUT_OPTIONS, input_notes
 from armpy.model.load_options import OPTIONS, OptionInfo
 
 HEAD = """# Options of loading, and inputs of commands
-
-Made from `armpy/model/load_options.py` by `scripts/document_load_options.py`; do not edit.
 
 `armpy.load` takes these options by name, and documents their values. Commands that load models take
 the options that have a flag; if commands are listed in brackets, only they have it.
@@ -43,8 +34,6 @@ repeated.
 INPUTS_HEAD = """
 ## Inputs of commands
 
-Made from `armpy/cli/inputs/options.py` and the commands, which take its options or say why not.
-
 - `--input [NAME=]VALUE`: an array in `FILE.npy`, lines of text in `FILE.txt`, a number that fills
   the input (`sr=16000`), numbers with commas between them (`ids=101,102`), `@zeros`, `@ones`,
   `@random`, or text for an input of strings. An only input needs no name. With `--quantize-inputs`,
@@ -65,17 +54,15 @@ those with a reason in brackets.
 """
 
 
-def main() -> int:
-    """Write the page, or compare it."""
+def page() -> str:
+    """The page's text."""
     rows = [
         _cells(("option", "command line", "default", "cached", "fast", "meaning")),
         "|---" * 6 + "|",
     ]
     rows += [_row(name, info) for name, info in OPTIONS.items()]
-    description = __doc__.splitlines()[0] if __doc__ else ""
     head = HEAD.format(refused=_names(lambda info: not info.allowed_with_runtime))
-    page = head + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_lines()) + "\n"
-    return write_or_check("load_options.md", page, "document_load_options.py", description)
+    return head + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_lines()) + "\n"
 
 
 def _names(has: Callable[[OptionInfo], bool]) -> str:
@@ -137,7 +124,3 @@ def _own_flag(name: str) -> str:
 def _cells(texts: Sequence[str]) -> str:
     """A row of a table in Markdown."""
     return f"| {' | '.join(texts)} |"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

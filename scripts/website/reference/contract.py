@@ -1,9 +1,4 @@
-"""Writes backend_contract.md from the docstrings of `armpy.backend`, or checks that page.
-
-Usage::
-
-    python scripts/document_contract.py [--check]
-"""
+"""The page about the contract, from the docstrings of `armpy.backend`."""
 
 from __future__ import annotations
 
@@ -12,12 +7,9 @@ import dataclasses
 import enum
 import inspect
 import itertools
-import sys
 import textwrap
 from functools import cached_property
 from typing import Any
-
-from documenting import prose, summary, write_or_check
 
 import armpy.backend
 from armpy.backend import (
@@ -114,9 +106,9 @@ from armpy.backend import (
 from armpy.graph import Graph, Layer, SubgraphView, Value, Variable
 from armpy.tensor import Quantization, TensorInfo
 
-HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
+from .markdown import prose, summary
 
-Generated from the docstrings in `armpy/backend/` by `scripts/document_contract.py`; do not edit.
+HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
 
 Import every name that a backend needs from `armpy.backend`; `armpy.graph`, `armpy.tensor` and
 `armpy.ops` have the types of its arguments. This page lists all names, and describes what a backend
@@ -355,7 +347,9 @@ def plain_signature(function: Any) -> str:  # Any: anything with a signature
 
 
 def page() -> str:
-    """The whole page."""
+    """The page's text."""
+    if missing():
+        raise ValueError(f"the page about the contract has no chapter for {', '.join(missing())}")
     parts = [HEAD.rstrip()]
     for title, things in CHAPTERS.items():
         parts += [f"## {title}", *map(describe, things)]
@@ -371,16 +365,3 @@ def missing() -> list[str]:
         for thing in exported
         if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing not in documented
     ]
-
-
-def main() -> int:
-    """Write the page, or compare it."""
-    if missing():
-        print(f"scripts/document_contract.py has no chapter for {', '.join(missing())}")
-        return 1
-    description = __doc__.splitlines()[0] if __doc__ else ""
-    return write_or_check("backend_contract.md", page(), "document_contract.py", description)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

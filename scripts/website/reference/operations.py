@@ -1,9 +1,4 @@
-"""Writes operations.md from the operation definitions, or checks that it is up to date.
-
-Usage::
-
-    python scripts/document_operations.py [--check]
-"""
+"""The page about operations, from their definitions in `armpy.ops`."""
 
 from __future__ import annotations
 
@@ -13,22 +8,19 @@ import functools
 import inspect
 import itertools
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
-
-from documenting import field_texts, prose, write_or_check
 
 from armpy import ops
 from armpy.ops.operation import Operand, Operation, TypeRule
 from armpy.types import DataType
 
+from .markdown import field_texts, prose
+
 Rule: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
 
 HEAD = """# Operations
-
-Generated from the definitions in `armpy/ops/` by `scripts/document_operations.py`; do not edit.
 
 - **Shapes**: `input` has any shape if none is stated.
 - **Names elsewhere** follow the description. Papers are in the docstrings:
@@ -249,15 +241,9 @@ def _replaced(rule: Rule, old: str, new: str, *, in_sets: bool) -> Rule:
     )
 
 
-def main() -> int:
-    """Write the page, or compare it."""
+def page() -> str:
+    """The page's text."""
     kinds = operations()
     head = HEAD.rstrip().replace("COMMON", "\n".join(_attribute_lines(common_attributes())))
     sections = [describe(kind, kinds[:number]) for number, kind in enumerate(kinds)]
-    page = "\n\n".join([head, *sections]) + "\n"
-    description = __doc__.splitlines()[0] if __doc__ else ""
-    return write_or_check("operations.md", page, "document_operations.py", description)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return "\n\n".join([head, *sections]) + "\n"
