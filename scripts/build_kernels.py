@@ -5,9 +5,10 @@ Usage::
     python scripts/build_kernels.py [--targets NAME,...]
     python scripts/build_kernels.py --add MODEL... [--targets NAME,...]
 
-Each pack has the kernels that a list beside it names, a line each: module and parameters, with
-tabs between them. With ``--add`` the lists first get those that models need on any machine of the
-target, and other pairings of their parameters (`completed`); `benchmarks.operators` and
+The table beside the packs has a line for each kernel: a mark for each target whose pack has it, in
+the order of `TARGETS`, then module and parameters, with tabs between them. With ``--add`` the table
+first gets the kernels that models need on any machine of the targets, and other pairings of their
+parameters (`completed`); `benchmarks.operators` and
 `benchmarks.keras_models` write such models. Compiled kernels are kept in the cache as usual, so
 that what has not changed is not compiled again.
 """
@@ -16,9 +17,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, product
-from pathlib import Path
 
 from armpy_numba_acc import ahead
 from armpy_numba_acc.machine import calls
@@ -45,6 +45,10 @@ TARGETS = (
 )
 """Processors with AVX2, AVX-512, its VNNI without and with bfloat16, and AMX; and Arm's."""
 
+TABLE = "kernels.txt"
+"""File name of the table, in the folder of the packs."""
+
+_HAS, _LACKS = "x-"
 
 _TILE = ("tile_rows", "tile_vectors", "half_vectors", "product_rows", "vectors")
 _FLAGS = ("has_", "is_")
@@ -59,24 +63,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     targets: list[str] = options.targets.split(",")
     is_whole = not options.add or add_needed(options.add, targets)
+    table = read_table()
     for target in targets:
         path = OWN_PACKS / f"{target}{SUFFIX}"
-        kernels = listed(target)
+        kernels = table[target]
         saved = ahead.saved_kernels(kernels, named_target(target))
         size = write_pack(path, "NumbaAcc", saved.about, saved.kernels)
         print(f"{path.name}: {len(kernels)} kernels, {size:,} bytes", flush=True)
     return 0 if is_whole else 1
 
 
-def list_path(target: str) -> Path:
-    """Path of the list of a target's kernels."""
-    return OWN_PACKS / f"{target}.txt"
+def read_table() -> dict[str, list[Kernel]]:
+    """The kernels of each target, in the order of the table."""
+    table: dict[str, list[Kernel]] = {target: [] for target in TARGETS}
+    for line in (OWN_PACKS / TABLE).read_text("utf-8").splitlines():
+        marks, *words = line.split("\t")
+        kernel = _parsed(*words)
+        for target, mark in zip(TARGETS, marks, strict=True):
+            if mark == _HAS:
+                table[target].append(kernel)
+    return table
 
 
-def listed(target: str) -> list[Kernel]:
-    """The kernels that a target's list names."""
-    lines = list_path(target).read_text("utf-8").splitlines()
-    return [_parsed(*line.split("\t")) for line in lines]
+def write_table(table: Mapping[str, Collection[Kernel]]) -> None:
+    """Write the kernels of each target, sorted by their text."""
+    lines = [
+        (
+            "\t".join([kernel.name, *map(str, kernel.parameters)]),
+            "".join(_HAS if kernel in table[target] else _LACKS for target in TARGETS),
+        )
+        for kernel in set().union(*table.values())
+    ]
+    text = "".join(f"{marks}\t{words}\n" for words, marks in sorted(lines))
+    (OWN_PACKS / TABLE).write_text(text, "utf-8")
 
 
 def _parsed(name: str, *parameters: str) -> Kernel:
@@ -85,8 +104,8 @@ def _parsed(name: str, *parameters: str) -> Kernel:
 
 
 def add_needed(models: Iterable[str], targets: Sequence[str]) -> bool:
-    """Add what models need to the lists; return whether all models could be loaded."""
-    kernels = {target: {*listed(target)} for target in targets}
+    """Add what models need to the table; return whether all models could be loaded."""
+    table = read_table()
     failures = 0
     for path in models:
         try:
@@ -95,13 +114,10 @@ def add_needed(models: Iterable[str], targets: Sequence[str]) -> bool:
             print(f"{path} is left out: {error}")
             failures += 1
             continue
-        for target, chosen in kernels.items():
-            chosen.update(ahead.choices_for(views, named_target(target)))
+        for target in targets:
+            table[target] += ahead.choices_for(views, named_target(target))
         print(f"{path}: {len(views)} regions", flush=True)
-    for target, chosen in kernels.items():
-        whole = completed(chosen)
-        lines = sorted("\t".join([name, *map(str, parameters)]) for name, parameters in whole)
-        list_path(target).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    write_table({**table, **{target: completed(table[target]) for target in targets}})
     return not failures
 
 

@@ -25,19 +25,22 @@ def test_lists_are_made_from_models_and_packs_from_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(build_kernels, "OWN_PACKS", tmp_path)
-    (tmp_path / "neoverse-n1.txt").write_text("fill\n", "utf-8")
+    path = tmp_path / build_kernels.TABLE
+    path.write_text("------x-\tfill\nx-------\tlookup\t1\t1\n", "utf-8")
     bad = tmp_path / "bad.tflite"
     bad.write_bytes(b"no model")
     arguments = ["--add", str(DIGITS), str(bad), "--targets", "neoverse-n1"]
     assert build_kernels.main(arguments) == 1
     assert f"{bad} is left out" in capsys.readouterr().out
-    listed = (tmp_path / "neoverse-n1.txt").read_text("utf-8").splitlines()
-    assert {"executor", "fill"} <= {*listed}
-    assert "worker\t8192" in listed
+    listed = path.read_text("utf-8").splitlines()
+    assert {"------x-\texecutor", "------x-\tfill", "------x-\tworker\t8192"} <= {*listed}
+    assert [line for line in listed if line[0] == "x"] == ["x-------\tlookup\t1\t1"]
     target, names = target_and_names(tmp_path / "neoverse-n1.kernels")
-    assert {line.replace("\t", "_") for line in listed} <= {*names}
+    symbols = {kernel.symbol for kernel in build_kernels.read_table()["neoverse-n1"]}
+    assert symbols <= {*names}
+    assert len(symbols) == len(listed) - 1
     assert target == "neoverse-n1"
-    (tmp_path / "neoverse-n1.txt").write_text("lookup\t1\t1\n", "utf-8")
+    path.write_text("------x-\tlookup\t1\t1\n", "utf-8")
     assert build_kernels.main(["--targets", "neoverse-n1"]) == 0
     _, names = target_and_names(tmp_path / "neoverse-n1.kernels")
     assert names == ["armpy_numba_acc.kernels.lookup._lookup_bytes", "lookup_1_1"]
