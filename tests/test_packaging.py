@@ -153,7 +153,7 @@ def test_tools_run_what_ci_runs() -> None:
     linted = (ROOT / ".ci" / "lint").read_text("utf-8")
     tools = set(re.findall(r'^"\$bin/([\w-]+)"', linted, re.MULTILINE))
     assert tools == {"ruff", "mypy", "lint-imports", "python"}
-    assert set(re.findall(r"entry: \.venv/bin/([\w-]+)", hooks)) == tools
+    assert set(re.findall(r" \.venv/bin/([\w-]+)", hooks)) == tools
     assert '\n.ci/forge "$bin"\n' in linted
     assert "entry: .ci/forge\n" in hooks
     assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
