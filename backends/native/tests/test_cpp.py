@@ -29,98 +29,11 @@ from armpy_native import NativeBackend, open_library
 
 pytestmark = pytest.mark.slow
 
-THROWS = """
-static int throw_one(const std::string &kind)
-{
-    if (kind == "lost") throw armpy::Error(AP_DEVICE_LOST, "no power");
-    if (kind == "refused") throw armpy::Error(AP_UNSUPPORTED, "too small");
-    if (kind == "no device") throw armpy::Error(AP_NO_DEVICE, "nothing there");
-    if (kind == "cancelled") throw armpy::Error(AP_CANCELLED, "stopped");
-    if (kind == "memory") throw std::bad_alloc();
-    if (kind == "too large") return std::vector<char>(1ull << 60).size() > 0;
-    if (kind == "standard") throw std::out_of_range("index 7");
-    if (kind == "long") throw std::runtime_error(std::string(5000, 'x'));
-    if (kind == "number") throw 7;
-    return 0;
-}
-static bool fails(std::string_view options, const char *function)
-{
-    return options.find(function) != options.npos;
-}
-static void log(const ap_host &host, std::string_view options, const char *text)
-{
-    if (fails(options, "order")) host.log(host.user, 20, text);
-}
-static std::string kind_of(std::string_view options)
-{
-    const size_t first = options.find(": \\"") + 3;
-    return std::string(options.substr(first, options.find('"', first) - first));
-}
-
-namespace {
-"""
-"""Throws what an option of the device says in the function that it names."""
-
-DEVICE = """  public:
-    ~Device() override { log(host, options, "closed"); }
-    Device(const ap_host &host, std::string_view options) : host(host), options(options)
-    {
-        if (fails(options, "open")) throw_one(kind_of(options));
-    }
-    const ap_host &host;
-    std::string options;
-    std::unique_ptr<armpy::Program> load(ap_span compiled) override
-    {
-        if (fails(options, "load")) throw_one(kind_of(options));
-        auto *first = static_cast<const char *>(compiled.data);
-        kept.emplace_back(first, first + compiled.bytes);
-        return compile({kept.back().data(), compiled.bytes}, {nullptr, 0});
-    }
-    std::vector<std::string> kept;
-"""
-
 
 @pytest.fixture(scope="module", params=[(), ("-fno-rtti",)], ids=["rtti", "no-rtti"])
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library whose functions throw on request, and that saves its programs."""
-    text = source("cpp").replace("namespace {\n", THROWS, 1)
-    device = text.index("class Device")
-    text = text[:device] + text[device:].replace(
-        "  public:\n    Device(const ap_host &, std::string_view) {}\n", DEVICE
-    )
-    throws = {
-        "describe() override\n    {": "describe",
-        "uint64_t num_operators) override\n    {": "supported",
-        "armpy::View<ap_span> constants) override\n    {": "compile",
-    }
-    for head, name in throws.items():
-        assert text.count(head) == 1
-        throw = f'\n        if (fails(options, "{name}")) throw_one(kind_of(options));'
-        text = text.replace(head, head + throw)
-    text = text.replace(
-        "        return reasons;\n",
-        '        if (fails(options, "short")) reasons.pop_back();\n        return reasons;\n',
-    )
-    text = text.replace(
-        "        return std::make_unique<Program>(",
-        '        if (fails(options, "nothing")) return nullptr;\n'
-        "        return std::make_unique<Program>(host, options, graph, ",
-    )
-    text = text.replace(
-        "    explicit Program(const model &from)\n    {",
-        "    const ap_host &host;\n    std::string options;\n    ap_span graph;\n"
-        '    ~Program() override { log(host, options, "released"); }\n'
-        "    std::string save() override\n    {\n"
-        '        if (fails(options, "save")) throw_one(kind_of(options));\n'
-        "        return std::string(static_cast<const char *>(graph.data), graph.bytes);\n    }\n"
-        "    Program(const ap_host &host, const std::string &options, ap_span graph,\n"
-        "            const model &from) : host(host), options(options), graph(graph)\n    {",
-    )
-    text = text.replace(
-        "execute(const armpy::Execution &execution) override\n    {",
-        "execute(const armpy::Execution &execution) override\n    {\n"
-        '        if (fails(options, "execute")) throw_one(kind_of(options));',
-    )
+    text = Path(__file__).with_name("throwing_library.cpp").read_text("utf-8")
     folder = tmp_path_factory.mktemp("cpp")
     return build(folder, text, "libthrows.so", *request.param, style="cpp")
 
