@@ -16,7 +16,6 @@ from armpy_nnapi import (
     ModelOperand,
     OperandCode,
     OperandType,
-    OperationCode,
     PaddingCode,
 )
 from armpy_nnapi.description.model_description import OperationNode, Subgraph
@@ -65,22 +64,6 @@ def test_there_is_a_function_for_every_operation() -> None:
         assert {a.name for form in definition.forms for a in form.inputs} == set(named) - {
             "outputs"
         }
-
-
-def test_a_signature_shows_what_must_be_given_and_what_the_defaults_are() -> None:
-    signature = inspect.signature(ModelBuilder().average_pool_2d)
-    parameters = signature.parameters
-    assert parameters["input"].default is inspect.Parameter.empty
-    assert parameters["nchw"].default is False
-    assert parameters["activation"].default is FuseCode.NONE
-    assert parameters["padding_left"].kind is inspect.Parameter.KEYWORD_ONLY
-
-
-def test_the_documentation_names_types_ranks_and_feature_level() -> None:
-    text = inspect.getdoc(ModelBuilder().conv_2d)
-    assert text is not None
-    for part in ("filter : TENSOR_FLOAT32, ", "Rank 4.", "activation : INT32, optional", "27 on."):
-        assert part in text
 
 
 def test_what_does_not_exist_is_no_attribute() -> None:
@@ -153,22 +136,6 @@ def test_numbers_become_scalars_of_the_type_that_goes_with_the_tensor() -> None:
         assert main.operands[node.inputs[1]].type == code
 
 
-@pytest.mark.slow
-def test_optional_operands_that_are_left_out_have_no_value() -> None:
-    builder = ModelBuilder()
-    builder.input(FLOAT_2)
-    x = builder.input(np.float32, (1, 1))
-    state, result = builder.svdf(
-        x,
-        weights_feature=np.array([[1], [2]], np.float32),
-        weights_time=np.array([[1], [1]], np.float32),
-        state_in=np.zeros((1, 2), np.float32),
-        rank=1,
-    )
-    results = compiled(builder.finish(state, result))(floats(0, 0), floats(3).reshape(1, 1))
-    assert results[1].tolist() == [[3, 6]]
-
-
 @pytest.mark.parametrize(
     ("code", "zero_point", "expected"),
     [(C.TENSOR_QUANT8_ASYMM, 3, 3), (C.TENSOR_QUANT8_ASYMM_SIGNED, -5, -5)],
@@ -208,17 +175,6 @@ def test_types_of_outputs_may_be_given() -> None:
     assert [result.tolist() for result in results] == [[12, 6], [12, 6]]
 
 
-@pytest.mark.slow
-def test_several_outputs_come_as_a_tuple() -> None:
-    builder = ModelBuilder()
-    x = builder.input(np.float32, (1, 4))
-    parts = builder.split(x, axis=1, num_splits=2)
-    values, indices = builder.topk_v2(parts[0], k=1)
-    joined = builder.concatenation([parts[1], values], axis=1)
-    results = compiled(builder.finish(joined, indices))(floats(5, 9, 1, 2).reshape(1, 4))
-    assert [result.tolist() for result in results] == [[[1, 2, 9]], [[1]]]
-
-
 def test_constants_take_scales_for_tensors_and_for_channels() -> None:
     builder = ModelBuilder()
     constant = builder.constant(np.array([1, 2], np.uint8), 0.5, 3)
@@ -240,33 +196,6 @@ def test_control_flow_runs_other_models() -> None:
     compilation = compiled(builder.finish(chosen))
     assert compilation(np.array([True], np.bool_), floats(1, 2))[0].tolist() == [2, 3]
     assert compilation(np.array([False], np.bool_), floats(1, 2))[0].tolist() == [11, 12]
-
-
-def test_a_loop_runs_a_model_again_and_again() -> None:
-    counter = OperandType(C.TENSOR_INT32, (1,))
-    check, body = ModelBuilder(), ModelBuilder()
-    condition_model = check.finish(
-        check.less(
-            check.input(counter), np.array([5], np.int32), outputs=OperandType(C.TENSOR_BOOL8, (1,))
-        )
-    )
-    body_model = body.finish(
-        body.add(body.input(counter), np.array([2], np.int32), outputs=counter)
-    )
-    builder = ModelBuilder()
-    (last,) = builder.while_(condition_model, body_model, [builder.input(counter)], [counter])
-    compilation = compiled(builder.finish(last))
-    assert compilation(np.array([0], np.int32))[0].tolist() == [6]
-    assert compilation(np.array([7], np.int32))[0].tolist() == [7]
-
-
-def test_the_model_below_can_be_used_directly() -> None:
-    builder = ModelBuilder()
-    x = builder.input(FLOAT_2)
-    index = builder.model.add_operand(FLOAT_2)
-    builder.model.add_operation(OperationCode.RELU, [x.index], [index])
-    (result,) = compiled(builder.finish(ModelOperand(builder, index, FLOAT_2)))(floats(-1, 1))
-    assert result.tolist() == [0, 1]
 
 
 def test_a_condition_has_the_dimensions_that_follow_so_that_a_loop_can_be_built() -> None:

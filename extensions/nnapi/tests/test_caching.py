@@ -12,7 +12,6 @@ import pytest
 
 from armpy.backend import CacheUse, Capability
 from armpy.errors import BackendCapabilityError, BackendError, NnapiError, ResultCode
-from armpy.ops import ElementwiseBinary
 from armpy.types import Priority
 from armpy_nnapi import (
     Compilation,
@@ -27,7 +26,6 @@ from armpy_nnapi.devices import DeviceManager
 from armpy_testing.backends.scripted_backend import (
     Script,
     ScriptedBackend,
-    answers,
     declaration,
     raises,
     sleeps,
@@ -254,28 +252,6 @@ def test_the_preference_and_priority_that_count_anyway_are_the_same_files(tmp_pa
     assert len(stems(tmp_path)) == 1
 
 
-def product_of_sum(manager: DeviceManager) -> Model:
-    """``(a + b) * a``: two operations, which two devices divide."""
-    tensor = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
-    with Model(manager=manager) as model:
-        a, b, total, product = (model.add_operand(tensor) for _ in range(4))
-        model.add_operation(OperationCode.ADD, [a, b, add_activation(model)], [total])
-        model.add_operation(OperationCode.FLOOR, [total], [product])
-        model.identify_inputs_and_outputs([a, b], [product])
-    return model
-
-
-def test_a_part_of_a_model_is_distinguished_from_the_whole(tmp_path: Path) -> None:
-    """The addition alone, and the addition of a larger model, under one token."""
-    backend = driver(operations=[ElementwiseBinary])
-    compiled(backend, tmp_path)
-    whole = stems(tmp_path)
-    manager = devices_of(backend)
-    compilation = compiled(backend, tmp_path, is_chosen=False, model=product_of_sum(manager))
-    assert compilation(X, Y)[0].tolist() == SUM
-    assert len(stems(tmp_path) - whole) == 1
-
-
 def test_another_model_under_the_same_token_is_not_confused(tmp_path: Path) -> None:
     """An application's mistake, which must not become a wrong result."""
     compiled(driver(), tmp_path)
@@ -314,34 +290,12 @@ def test_damaged_files_are_made_anew(damage: object, tmp_path: Path) -> None:
     assert asked(backend) == ["check", "load"]
 
 
-def test_a_folder_that_is_not_there_keeps_nothing_and_is_not_made(tmp_path: Path) -> None:
-    compilation = compiled(driver(), tmp_path / "missing")
-    assert "not kept: No such file or directory" in uses(compilation)[0].reason
-    assert not (tmp_path / "missing").exists()
-
-
-def test_an_empty_folder_name_is_the_current_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    compiled(driver(), "")
-    assert len(stems(tmp_path)) == 1
-
-
 def test_nothing_of_the_applications_is_deleted(tmp_path: Path) -> None:
     others = {tmp_path / name for name in ("mine.tmp", "mine.entry", "A" * 64 + "10")}
     for path in others:
         path.write_text("mine")
     compiled(driver(), tmp_path)
     assert {path.read_text() for path in others} == {"mine"}
-
-
-def test_a_device_that_saves_nothing_is_prepared_every_time(tmp_path: Path) -> None:
-    for _ in range(2):
-        backend = driver({"save": answers(None)})
-        compiled(backend, tmp_path)
-        assert asked(backend) == ["optimize", "save"]
-    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_deadline_holds_for_preparing_from_files_too(tmp_path: Path) -> None:
@@ -377,10 +331,3 @@ def test_what_is_no_folder_or_token_is_refused(
     with pytest.raises(NnapiError) as raised:
         compilation.set_caching(folder, token)  # type: ignore[arg-type]  # the test's point
     assert raised.value.code is code
-
-
-def test_caching_cannot_be_set_after_finish(tmp_path: Path) -> None:
-    compilation = compiled(driver(), None)
-    with pytest.raises(NnapiError) as raised:
-        compilation.set_caching(tmp_path, TOKEN)
-    assert raised.value.code is ResultCode.BAD_STATE

@@ -10,15 +10,11 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
-from armpy.compiler.devices import FigureSource
 from armpy.execution import RuntimeOptions
 from armpy.types import DataType, DeviceType
 from armpy_nnapi import DeviceManager, OperandCode
 from armpy_nnapi.capabilities import capabilities_from
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from armpy_tools.devices.costs import BackendCosts
-from armpy_tools.devices.records import DeviceRecord
-from armpy_tools.devices.store import FiguresStore
 
 UNKNOWN = PerformanceFigures(*[float(np.finfo(np.float32).max)] * 2)
 FIGURES = DeviceFigures(
@@ -94,21 +90,3 @@ def test_without_relaxed_figures_the_exact_ones_stand(manager: DeviceManager, np
     npu.figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
     figures = manager.get_device_of_backend("Npu").capabilities
     assert figures.relaxed_tensor == PerformanceFigures(0.5, 0.25)
-
-
-def test_the_reference_device_is_1_everywhere(manager: DeviceManager) -> None:
-    figures = manager.get_device_of_backend("CpuRef").capabilities
-    codes = [code for code in OperandCode if code is not OperandCode.MODEL]
-    assert {figures.lookup(code) for code in codes} == {PerformanceFigures(1.0, 1.0)}
-    assert figures.if_performance == figures.while_performance == figures.relaxed_tensor
-
-
-def test_measured_figures_are_those_that_the_machine_has(manager: DeviceManager, npu: Npu) -> None:
-    npu.figures = None
-    device = manager.get_device_of_backend("Npu")
-    assert device.capabilities.lookup(OperandCode.TENSOR_FLOAT32) == UNKNOWN
-    costs = BackendCosts("Npu", FigureSource.MEASURED)
-    FiguresStore().write(DeviceRecord("Npu", npu.version, FIGURES, costs))
-    figures = device.capabilities.lookup(OperandCode.TENSOR_FLOAT32)
-    assert figures == PerformanceFigures(0.5, 0.25)
-    assert device.facts.figures_source is FigureSource.MEASURED

@@ -69,15 +69,6 @@ def test_preferences_up_to_the_last_one_are_taken(preference: int) -> None:
     Compilation(sum_model()).set_preference(preference)
 
 
-@pytest.mark.parametrize("priority", [0, 89, 91, 120, -1])
-def test_only_the_three_priorities_are_taken(priority: int) -> None:
-    compilation = Compilation(sum_model())
-    for known in (90, 100, 110):
-        compilation.set_priority(known)
-    with fails(ResultCode.BAD_DATA, f"unknown priority.*got {priority}"):
-        compilation.set_priority(priority)
-
-
 def other_device() -> Device:
     """A device of another manager."""
     return devices_of().devices[0]
@@ -112,24 +103,6 @@ def floor_of_sum(manager: DeviceManager, tensor: OperandType = FLOAT_2) -> Model
     model.identify_inputs_and_outputs([a, b], [rounded])
     model.finish()
     return model
-
-
-def test_chosen_devices_must_support_the_whole_model(manager: DeviceManager) -> None:
-    compilation = Compilation.create_for_devices(floor_of_sum(manager), manager.devices[:1])
-    with fails(
-        ResultCode.BAD_DATA,
-        r"operation 1 \(FLOOR\): none of the chosen devices \(Adder\) supports the operation",
-    ):
-        compilation.finish()
-
-
-def test_two_devices_may_support_a_model_together(manager: DeviceManager) -> None:
-    compilation = Compilation.create_for_devices(floor_of_sum(manager), manager.devices[:2])
-    compilation.finish()
-    assert compilation(floats(1, 2.5), floats(2, 2))[0].tolist() == [3, 4]
-    placement = compilation.network(()).placement
-    assert placement is not None
-    assert placement.layers_by_backend == {"Adder": 1, "Rest": 1}
 
 
 def test_chosen_devices_do_not_fall_back_to_the_reference(manager: DeviceManager) -> None:
@@ -184,14 +157,6 @@ def svdf(bias: Lifetime, bias_size: int = 2) -> Model:
     inputs = (0, 3) if bias is Lifetime.SUBGRAPH_INPUT else (0,)
     graph = Subgraph(operands, (node,), inputs, (7, 8))
     return Model.from_description(ModelDescription(graph))
-
-
-def test_optional_inputs_are_left_out_or_given_from_run_to_run() -> None:
-    compilation = compiled(svdf(Lifetime.SUBGRAPH_INPUT))
-    x = floats(3).reshape(1, 1)
-    for _ in range(2):
-        assert compilation(x, None)[1].tolist() == [[3, 6]]
-        assert compilation(x, floats(10, 20))[1].tolist() == [[13, 26]]
 
 
 def test_a_model_that_only_runs_without_an_optional_input_is_compiled() -> None:

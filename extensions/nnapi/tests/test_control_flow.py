@@ -66,14 +66,6 @@ UNTIL = graph([X, COUNT], [TRUTH])
 BODY = graph([X, COUNT], [X, COUNT])
 
 
-def test_both_models_of_an_if_may_be_one() -> None:
-    check(OperationCode.IF, [TRUTH, MODEL, MODEL, X], [X], graph([X], [X]))
-
-
-def test_an_if_needs_no_inputs_after_its_models() -> None:
-    check_if(((), [X]), inputs=())
-
-
 @pytest.mark.parametrize(
     "inner",
     [

@@ -5,7 +5,6 @@ The operands are made from the tables; the tests check that nothing else is acce
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,11 +14,6 @@ from armpy.errors import ResultCode
 from armpy_nnapi import FeatureLevel, OperandCode, OperationCode, validate_operation
 from armpy_nnapi.codes import (
     OPERAND_TRAITS,
-    DeviceTypeCode,
-    DurationCode,
-    FuseCode,
-    PaddingCode,
-    PreferenceCode,
 )
 from armpy_nnapi.description.model_description import ChannelQuant, Operand, OperationNode, Subgraph
 from armpy_nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions
@@ -108,29 +102,6 @@ def test_every_form_with_every_row_is_valid_at_its_feature_level_and_not_below(
         if level > FeatureLevel.LEVEL_1:
             with fails(ResultCode.BAD_DATA, f"{definition.name}: the operation with these"):
                 level_of(definition, ins, outs, level - 1)
-
-
-@pytest.mark.parametrize(
-    ("codes", "numbers"),
-    [
-        (OperandCode, [*range(16), 10000, 10001]),
-        (OperationCode, [*range(102), 10000]),
-        (FuseCode, range(4)),
-        (PaddingCode, (1, 2)),
-        (PreferenceCode, range(3)),
-        (DurationCode, range(4)),
-        (DeviceTypeCode, range(5)),
-        (FeatureLevel, range(27, 31)),
-    ],
-)
-def test_codes_are_numbered_without_gaps(codes: type[enum.IntEnum], numbers: Sequence[int]) -> None:
-    assert [*map(int, codes)] == [*numbers]
-
-
-def test_operations_are_numbered_by_the_feature_levels_that_they_came_with() -> None:
-    begins = {27: 0, 28: 29, 29: 38, 30: 95}  # "Available since" in NeuralNetworks.h
-    expected = {d.name: max(n for n in begins if begins[n] <= d.code) for d in DEFINITIONS}
-    assert {d.name: d.feature_level for d in DEFINITIONS} == expected
 
 
 @every_definition

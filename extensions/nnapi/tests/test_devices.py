@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import pytest
 
 from armpy.backend import IBackendContext
@@ -22,20 +21,17 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     OperationCode,
-    default_manager,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
 
 from .nnapi_models import (
     BOOL_1,
     FLOAT_2,
-    FLOAT_ANY,
     MODEL,
     add_activation,
     add_operands,
     devices_of,
     fails,
-    floats,
     sum_model,
 )
 
@@ -113,21 +109,6 @@ def test_supported_operations_are_in_the_order_they_were_added(manager: DeviceMa
     adder, nothing, reference = manager.devices
     assert adder.get_supported_operations(model) == [True, False]
     assert nothing.get_supported_operations(model) == [False, False]
-    assert reference.get_supported_operations(model) == [True, True]
-
-
-def test_several_devices_support_what_one_of_them_does(manager: DeviceManager) -> None:
-    adder, nothing, reference = manager.devices
-    model = add_and_floor(manager)
-    ask = manager.get_supported_operations_for_devices
-    assert ask(model, [nothing, adder]) == [True, False]
-    assert ask(model, [adder, reference]) == [True, True]
-
-
-def test_of_unknown_shapes_devices_are_asked_about_examples(manager: DeviceManager) -> None:
-    model = add_and_floor(manager, tensor=FLOAT_ANY)
-    adder, _, reference = manager.devices
-    assert adder.get_supported_operations(model) == [True, False]
     assert reference.get_supported_operations(model) == [True, True]
 
 
@@ -239,14 +220,6 @@ def test_a_models_manager_is_that_of_its_devices(manager: DeviceManager) -> None
     Compilation.create_for_devices(sum_model(), [manager.devices[0]])
 
 
-def test_a_set_of_devices_has_one_runtime(manager: DeviceManager) -> None:
-    adder, nothing, reference = manager.devices
-    assert manager.runtime([adder, reference]) is manager.runtime([reference, adder])
-    assert manager.runtime([adder]) is not manager.runtime([nothing])
-    spec = manager.runtime([reference, adder]).get_device_spec()
-    assert spec.supported_backends == ("Adder", "CpuRef")
-
-
 def test_a_closed_manager_runs_nothing() -> None:
     manager = devices_of()
     device = manager.devices[0]
@@ -270,12 +243,6 @@ def test_the_first_error_of_closing_is_raised_when_all_is_closed() -> None:
         manager.runtime()
 
 
-def test_there_is_one_default_manager() -> None:
-    assert default_manager() is default_manager()
-    names = [device.name for device in default_manager().devices]
-    assert names[-2:] == ["NumbaAcc", "nnapi-reference"]
-
-
 @pytest.mark.slow
 def test_a_manager_looks_for_nothing_until_it_is_asked() -> None:
     code = (
@@ -283,16 +250,6 @@ def test_a_manager_looks_for_nothing_until_it_is_asked() -> None:
         "assert 'armpy_reference' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-def test_an_operation_runs_where_armpy_prefers_it(manager: DeviceManager) -> None:
-    with Compilation(add_and_floor(manager)) as compilation:
-        compilation.finish()
-        (result,) = compilation(floats(1.5, 2.5), floats(10, 20))
-        placement = compilation.network(()).placement
-    assert placement is not None
-    assert placement.layers_by_backend == {"Adder": 1, "CpuRef": 1}
-    np.testing.assert_array_equal(result, floats(11, 22))
 
 
 @pytest.mark.parametrize("options", [{}, {"backends": ["CpuRef"]}, ["CpuRef"], "CpuRef", "", 0])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
-from armpy.errors import NnapiError, ResultCode
+from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.ops import Activation
 from armpy_nnapi import (
@@ -20,12 +18,7 @@ from armpy_nnapi import (
     ModelBuilder,
     OperandCode,
     OperandType,
-    compliant_slice,
-    compliant_with,
-    convert_to,
     graph_dump,
-    minimum_feature_level,
-    validate_model,
 )
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 
@@ -106,11 +99,6 @@ def test_what_takes_no_text_is_refused() -> None:
         graph_dump(sum_model(), "name")  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_a_model_is_drawn_as_its_description_is() -> None:
-    model = sum_model()
-    assert graph_dump(model) == graph_dump(model.description)
-
-
 def test_what_belongs_to_an_extension_has_its_name() -> None:
     extension = Extension(
         "com.example.fibonacci",
@@ -135,30 +123,3 @@ def test_what_belongs_to_an_extension_has_its_name() -> None:
     assert '"0: com.example.fibonacci/FIBONACCI"' in text
     assert "\\ncom.example.fibonacci/1(2)" in plain  # of which no more is known
     assert '"0: com.example.fibonacci/7"' in plain
-
-
-@pytest.mark.parametrize(
-    "function",
-    [graph_dump, validate_model, minimum_feature_level, lambda m: compliant_slice(m, 30)],
-)
-def test_functions_of_models_take_either_form_and_nothing_else(
-    function: Callable[[Any], object],
-) -> None:
-    model = sum_model()
-    assert function(model) == function(model.description)
-    for other in (None, "model", ModelBuilder()):
-        with pytest.raises(
-            NnapiError, match=r"this is not a model\. Expected a finished Model, or"
-        ):
-            function(other)
-    with pytest.raises(NnapiError) as caught:
-        function(Model())
-    assert caught.value.code is ResultCode.BAD_STATE
-
-
-@pytest.mark.parametrize("function", [compliant_with, convert_to])
-def test_so_do_those_that_take_capabilities(function: Callable[[Any, int], object]) -> None:
-    model = sum_model()
-    assert function(model, 30) == function(model.description, 30)
-    with pytest.raises(NnapiError, match="this is not a model"):
-        function(None, 30)

@@ -41,7 +41,6 @@ from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
     BOOL_1,
-    FLOAT_2,
     add_operands,
     compiled,
     devices_of,
@@ -371,34 +370,6 @@ def test_fences_that_wait_have_one_thread_between_them(device: Device) -> None:
         assert all(total.tolist() == [11, 22] for _, _, total in executions)
 
 
-def test_fences_without_a_waiting_thread_leak_nothing() -> None:
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
-    for _ in range(20):
-        with pipe() as (fence, _):
-            assert not fence.is_done
-            with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
-                fence.wait(0.0)
-            del fence
-    gc.collect()
-    if before is not None:
-        assert len(os.listdir("/proc/self/fd")) <= before
-
-
-def test_a_fence_is_of_one_execution_and_many_may_wait_for_it(device: Device) -> None:
-    compilation = device.compiled()
-    with pipe() as (fence, signal):
-        computations = [execution_of(compilation) for _ in range(4)]
-        events = [
-            execution.start_compute_with_dependencies([fence, fence])
-            for execution, _, _ in computations
-        ]
-        assert not any(event.is_done for event in events)
-        signal()
-        for event in events:
-            event.wait(30)
-    assert all(total.tolist() == [11, 22] for _, _, total in computations)
-
-
 def test_the_first_failure_fails_what_depends_on_it_after_all_have_ended(device: Device) -> None:
     compilation = device.compiled()
     reader, writer = os.pipe()
@@ -431,14 +402,6 @@ def test_a_failed_event_without_a_fence_fails_what_depends_on_it(device: Device)
 # Bursts
 
 
-def test_a_failed_result_of_a_burst_is_not_computed_again(device: Device) -> None:
-    compilation = device.compiled()
-    device.backend.script["execute"] = raises(NnapiError("no", code=ResultCode.OP_FAILED))
-    with Burst(compilation) as burst, fails(ResultCode.OP_FAILED, "no"):
-        burst.compute(execution_of(compilation)[0])
-    assert len(device.backend.calls_of("execute")) == 1
-
-
 def test_two_bursts_of_a_compilation_compute_side_by_side(device: Device) -> None:
     compilation = device.compiled()
     device.block()
@@ -454,52 +417,6 @@ def test_two_bursts_of_a_compilation_compute_side_by_side(device: Device) -> Non
     for thread in threads:
         thread.join()
     assert all(total.tolist() == [11, 22] for _, _, total in computations)
-
-
-def test_what_was_set_is_computed_however_it_is_computed(device: Device) -> None:
-    assert FLOAT_2.dimensions == (2,)
-    ways: list[Callable[[Compilation, Execution], object]] = [
-        lambda _, execution: execution.compute(),
-        lambda _, execution: execution.start_compute().wait(),
-        lambda _, execution: execution.start_compute_with_dependencies([]).wait(),
-        lambda compilation, execution: Burst(compilation).compute(execution),
-    ]
-    compilation = device.compiled()
-    for reusable in (False, True):
-        for compute in ways:
-            execution, _, total = execution_of(compilation, reusable=reusable)
-            compute(compilation, execution)
-            assert total.tolist() == [11, 22]
-
-
-def test_a_burst_computes_models_with_loops() -> None:
-    compilation = loop()
-    execution, value, result = Execution(compilation), np.array([True]), np.ones(1, np.bool_)
-    execution.set_reusable(True)
-    execution.set_input(0, value)
-    execution.set_output(0, result)
-    with Burst(compilation) as burst:
-        for is_set in (True, False, True):
-            value[:], result[:] = is_set, True
-            burst.compute(execution)
-            assert result.tolist() == [False]
-
-
-# The order in which calls are checked
-
-
-def test_a_fenced_start_that_is_refused_is_no_start(device: Device) -> None:
-    execution = Execution(device.compiled())
-    with fails(ResultCode.BAD_DATA, "output 0 is not set"):
-        execution.start_compute_with_dependencies([])
-    total = np.zeros(2, np.float32)
-    execution.set_output(0, total)
-    with fails(ResultCode.BAD_DATA, "input 0 is not set"):
-        execution.start_compute_with_dependencies([])
-    execution.set_input(0, floats(1, 2))
-    execution.set_input(1, floats(1, 2))
-    execution.start_compute_with_dependencies([]).wait(30)
-    assert total.tolist() == [2, 4]
 
 
 # Under way
@@ -659,9 +576,6 @@ def test_a_process_without_a_free_descriptor_has_no_fence(
         monkeypatch.undo()
         signal()
         event.wait(30)
-
-
-# Compilations that are closed
 
 
 # Devices that fail

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
-from armpy.errors import ArmpyError, BackendError, LayerValidationError, NnapiError, ResultCode
+from armpy.errors import ArmpyError, BackendError, NnapiError, ResultCode
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -127,14 +127,6 @@ def test_elements_are_carried_as_unsigned_integers_or_byte_by_byte(
     assert scalar.info == TensorInfo(element, carrier)
 
 
-def test_an_extension_s_operation_becomes_the_vendor_s_layer() -> None:
-    graph = lower_model(model(REVERSE, [record(2)], [record(0)]), extensions=LOOKUP)
-    (layer,) = graph.layers
-    assert layer.operation == Reverse(b"")
-    assert graph.input_infos == (TensorInfo((2, 3), DataType.UNSIGNED8),)
-    assert graph.output_infos == (TensorInfo((2, 3), DataType.UNSIGNED8),)
-
-
 def test_attached_data_and_types_reach_the_extension() -> None:
     seen = []
 
@@ -172,12 +164,6 @@ def test_an_input_that_an_execution_leaves_out_is_left_out_for_the_extension() -
     assert seen == [[False, False], [False, True]]
 
 
-def test_the_model_runs_on_the_vendor_s_backend() -> None:
-    records = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    (result,) = run(model(REVERSE, [record(0)], [record(0)]), records)
-    np.testing.assert_array_equal(result, [[3, 4, 5], [0, 1, 2]])
-
-
 def test_types_of_the_extension_and_of_nnapi_go_together() -> None:
     ten = Operand(OperandCode.INT32, lifetime=Lifetime.CONSTANT_COPY, data=b"\x0a\0\0\0")
     records = np.arange(3, dtype=np.uint8).reshape(1, 3)
@@ -191,11 +177,6 @@ def test_a_value_may_decide_on_the_shape_when_the_model_is_built_or_runs() -> No
     for operand, arrays in ((constant, ()), (wide(), (np.array(4, np.uint64),))):
         (result,) = run(model(COUNT, [operand], [NUMBERS]), *arrays)
         np.testing.assert_array_equal(result, np.array([0, 1, 2, 3], np.uint64))
-
-
-def test_what_the_vendor_refuses_when_it_runs_is_an_error_of_the_layer() -> None:
-    with pytest.raises(LayerValidationError, match=r"Count 'Count_0': that is too many"):
-        run(model(COUNT, [wide()], [NUMBERS]), np.array(101, np.uint64))
 
 
 def test_operands_that_the_extension_does_not_take_are_bad_data() -> None:
@@ -218,11 +199,6 @@ def test_another_number_of_outputs_is_bad_data() -> None:
 def test_an_operation_that_the_extension_does_not_have_is_bad_data() -> None:
     with bad_data(rf"{NAME}: .*no such operation. Expected 0 \(COUNT\), 1 \(REVERSE\); got 9"):
         lower_model(model(9, [record(2)], [record(2)]), extensions=LOOKUP)
-
-
-def test_without_extensions_the_error_names_the_missing_one() -> None:
-    with bad_data(rf"no backend has the vendor extension '{NAME}'\. Install a backend that has"):
-        lower_model(model(REVERSE, [record(2)], [record(2)]))
 
 
 def test_a_prefix_without_a_name_is_bad_data() -> None:
@@ -290,12 +266,6 @@ def test_types_of_another_extension_must_be_required() -> None:
             continue
         with pytest.raises(ArmpyError, match=rf"Records: it does not have the .* {other}; "):
             runtime.load_network(graph)
-
-
-def test_an_operation_that_only_the_second_backend_has_is_found() -> None:
-    first, two = (replace(EXTENSION, operations=[o]) for o in EXTENSION.operations)
-    lookup = TypeManager([RecordsBackend("A", [first]), RecordsBackend("B", [two])]).lookup()
-    assert [o.name for o in lookup(NAME).operations] == ["COUNT", "REVERSE"]
 
 
 def test_nnapi_s_own_operations_go_beside_the_extension_s() -> None:

@@ -46,12 +46,6 @@ def bad_data(match: str) -> Iterator[None]:
     assert caught.value.code is ResultCode.BAD_DATA
 
 
-def test_a_code_is_the_prefix_above_and_the_number_below() -> None:
-    manager = TypeManager([VENDOR])
-    assert manager.get_operand_type(FIBONACCI, 1) == 0x10001
-    assert manager.get_operation_type(FIBONACCI, 0) == 0x10000
-
-
 def test_prefixes_are_handed_out_by_name_in_order_of_first_use() -> None:
     manager = TypeManager([VENDOR])
     assert manager.get_operation_type(OTHER, 7) == 0x10007
@@ -102,13 +96,6 @@ def test_a_code_that_was_not_handed_out_belongs_to_no_extension(code: int) -> No
     manager.get_operand_type(FIBONACCI, 0)
     with bad_data("the code belongs to no extension"):
         manager.operand_type_information(code)
-
-
-def test_what_a_type_is_comes_from_the_backend() -> None:
-    manager = TypeManager([VENDOR])
-    code = manager.get_operand_type(FIBONACCI, 1)
-    information = manager.operand_type_information(code)
-    assert information == ExtensionTypeInformation(1, True, 8)
 
 
 def test_a_type_that_the_extension_does_not_have_is_refused_with_those_it_has() -> None:
@@ -194,10 +181,6 @@ def test_a_byte_order_mark_is_none_of_the_first_entry(tmp_path: Path) -> None:
     assert allowed_names.entries == {"com.foo.bar", "/opt/run"}
 
 
-def test_an_empty_list_allows_no_application(tmp_path: Path) -> None:
-    assert not TypeManager([VENDOR], allow_list(tmp_path, ""), "com.foo.bar").is_allowed
-
-
 def test_a_program_is_allowed_by_its_path_and_through_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,11 +192,6 @@ def test_a_program_is_allowed_by_its_path_and_through_links(
     for name, allowed in (("camera.py", True), ("link.py", True), ("other.py", False)):
         allowed_names = allow_list(tmp_path, f"{tmp_path / name}\n")
         assert TypeManager([VENDOR], allowed_names).is_allowed is allowed
-
-
-def test_without_a_script_the_program_is_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    script(monkeypatch, None)
-    assert running_program() == str(Path(sys.executable).resolve())
 
 
 def test_an_application_is_allowed_by_its_whole_name(tmp_path: Path) -> None:

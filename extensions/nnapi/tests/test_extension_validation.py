@@ -59,11 +59,6 @@ def described(
     return ModelDescription(main, extensions={prefix: NAME} if extensions is None else extensions)
 
 
-def test_a_model_with_prefixes_of_its_own_is_valid() -> None:
-    assert validate_model(described()) == 29
-    assert validate_model(described(0x7FFF)) == 29
-
-
 @pytest.mark.parametrize(
     ("description", "problem"),
     [

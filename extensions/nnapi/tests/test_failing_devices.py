@@ -79,14 +79,6 @@ def test_without_a_choice_the_reference_takes_what_a_device_fails_to_prepare() -
         assert [(r.backend, r.code) for r in placement.refusals] == [("Npu", "compilation")]
 
 
-def test_a_model_that_no_chosen_device_supports_is_the_application_s_fault() -> None:
-    with (
-        devices_of(ScriptedBackend("Npu", operations=[])) as manager,
-        fails(ResultCode.BAD_DATA, r"none of the chosen devices \(Npu\) supports"),
-    ):
-        chosen(manager, ["Npu"]).finish()
-
-
 def test_a_device_that_fails_when_dimensions_are_known_gives_its_code_then() -> None:
     failing = ScriptedBackend("Npu", {"create_workload": raises(BackendUnavailableError("gone"))})
     with devices_of(failing) as manager:

@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from armpy.backend import BackendOption, DeviceFigures, OptionScope, PerformanceFigures
 from armpy.errors import ResultCode
-from armpy.ops import ElementwiseBinary, ElementwiseUnary
-from armpy.types import DataType
 from armpy_nnapi import (
     DURATION_UNAVAILABLE,
     Compilation,
@@ -23,7 +20,6 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     PaddingCode,
-    PreferenceCode,
 )
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.extensions.extensions import no_extensions
@@ -101,20 +97,6 @@ def test_a_device_is_asked_about_the_slice_of_its_level(manager: DeviceManager) 
     ]
 
 
-def test_a_model_whose_slice_is_empty_is_not_asked_about(manager: DeviceManager) -> None:
-    builder = ModelBuilder(manager)
-    model = builder.finish(builder.abs(builder.input(np.float32, (2,))))
-    oldest, old, recent, *_ = manager.devices
-    assert [d.get_supported_operations(model) for d in (oldest, old, recent)] == [
-        [False],
-        [False],
-        [True],
-    ]
-    compilation = Compilation.create_for_devices(model, [oldest, old])
-    with fails(ResultCode.BAD_DATA, r"\(ABS\).*it is of feature level 29, which no device has"):
-        compilation.finish()
-
-
 def test_each_operation_runs_on_the_first_device_whose_level_has_it(
     manager: DeviceManager,
 ) -> None:
@@ -145,23 +127,6 @@ def test_results_of_devices_of_every_level_have_shapes_and_times(level: int) -> 
             execution.compute()
             assert execution.get_output_operand_dimensions(0) == (3, 2)
             assert 0 < execution.get_duration(DurationCode.IN_DRIVER) < DURATION_UNAVAILABLE
-
-
-def test_a_preference_gives_no_device_what_its_level_has_not() -> None:
-    figures = DeviceFigures(tensors={DataType.FLOAT32: PerformanceFigures(0.1, 0.1)})
-    cheap = declaration(feature_level=28, figures=figures)
-    with devices_of(ScriptedBackend("Cheap", declared=cheap)) as manager:
-        builder = ModelBuilder(manager)
-        ones = np.ones((300, 300), np.float32)
-        added = builder.add(builder.input(np.float32, (300, 300)), ones)
-        compilation = Compilation(builder.finish(builder.abs(builder.sub(added, ones))))
-        compilation.set_preference(PreferenceCode.LOW_POWER)
-        compilation.finish()
-        placement = compilation.network(()).placement
-        assert placement is not None
-        assert [layer.backend for layer in placement.layers] == ["Cheap", "Cheap", "CpuRef"]
-        # The expected file exists, too.
-        assert placement.alternatives[0].layers_by_backend == {"Cheap": 2, "CpuRef": 1}
 
 
 def test_the_placement_says_that_the_level_is_why(manager: DeviceManager) -> None:
@@ -228,34 +193,3 @@ def test_of_layers_with_one_name_the_highest_level_counts() -> None:
     assert layer_levels(both, operation_levels(both)) == {"ADD_0": 29}
     alone = ModelDescription(floats32)
     assert layer_levels(alone, operation_levels(alone)) == {"ADD_0": 27}
-
-
-def test_the_oldest_level_does_not_learn_that_float32_may_be_float16() -> None:
-    asked = {}
-    for level in (27, 28):
-        with devices_of(WithFastMath(level)) as manager:
-            manager.runtime(manager.devices, is_relaxed=True)
-            asked[level] = manager._with_fast_math(manager.devices)
-    assert asked == {27: {}, 28: {"Fast": {"fast_math_enabled": True}}}
-
-
-class WithFastMath(ScriptedBackend):
-    """Has the option to compute less exactly."""
-
-    def __init__(self, level: int) -> None:
-        super().__init__("Fast", declared=declaration(feature_level=level))
-
-    @property
-    def options(self) -> tuple[BackendOption, ...]:
-        return (BackendOption("fast_math_enabled", False, "", scope=OptionScope.MODEL),)
-
-
-def test_a_model_s_own_operations_are_not_the_older_devices_matter() -> None:
-    """Devices without newer operations do not keep newer devices from them."""
-    only = ScriptedBackend("Npu", operations=[ElementwiseBinary, ElementwiseUnary])
-    with devices_of(of_level(27), only) as manager:
-        model = one_of_each(manager)
-        first, second, _ = manager.devices
-        assert second.get_supported_operations(model) == [True, True, True, False]
-        ask = manager.get_supported_operations_for_devices
-        assert ask(model, [first, second]) == [True, True, True, False]

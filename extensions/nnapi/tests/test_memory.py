@@ -60,15 +60,6 @@ def test_a_mapping_begins_at_any_byte(descriptor: int) -> None:
         assert bytes(memory.region(1, 7, "here")) == b"numbers"
 
 
-def test_a_descriptor_may_be_closed_once_it_is_mapped(tmp_path: Path) -> None:
-    path = tmp_path / "values"
-    path.write_bytes(bytes(8))
-    fd = os.open(path, os.O_RDWR)
-    memory = Memory.from_fd(fd, 8)
-    os.close(fd)
-    assert bytes(memory.region(0, 8, "here")) == bytes(8)
-
-
 def test_what_is_written_is_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "values"
     path.write_bytes(bytes(64))
@@ -82,15 +73,6 @@ def test_what_is_written_is_in_the_file(tmp_path: Path) -> None:
     execution.compute()
     assert np.frombuffer(path.read_bytes(), np.float32, 2, 16).tolist() == [11, 22]
     assert path.read_bytes()[24:] == bytes(40)
-
-
-def test_read_only_memory_takes_no_outputs(descriptor: int) -> None:
-    memory = Memory.from_fd(descriptor, 8, mmap.PROT_READ)
-    assert not memory.is_writable
-    execution = Execution(compiled(sum_model()))
-    execution.set_input_from_memory(0, memory, 0, 8)
-    with fails(ResultCode.BAD_DATA, "the memory is read-only"):
-        execution.set_output_from_memory(0, memory, 0, 8)
 
 
 @pytest.mark.parametrize(
@@ -111,20 +93,6 @@ def test_memory_is_made_from_a_buffer(buffer: object, code: ResultCode, problem:
 def test_a_region_lies_within_the_memory(offset: int, length: int) -> None:
     with fails(ResultCode.BAD_DATA, "here: the region is not in the memory.*8; got"):
         Memory(bytearray(8)).region(offset, length, "here")
-
-
-def test_an_execution_uses_memory_in_place_at_any_offset() -> None:
-    buffer = bytearray(32)
-    buffer[1:9] = floats(1, 2).tobytes()
-    buffer[9:17] = floats(10, 20).tobytes()
-    memory = Memory(buffer)
-    execution = Execution(compiled(sum_model()))
-    execution.set_input_from_memory(0, memory, 1, 8)
-    execution.set_input_from_memory(1, memory, 9, 8)
-    execution.set_output_from_memory(0, memory, 20, 8)
-    execution.compute()
-    assert np.frombuffer(buffer, np.float32, 2, 20).tolist() == [11, 22]
-    assert buffer[28:] == bytes(4)
 
 
 def test_a_models_constants_are_used_in_place() -> None:

@@ -131,15 +131,6 @@ def test_a_frequency_is_above_0_and_at_most_1(summed: Compilation, frequency: fl
     desc.add_input_role(summed, 0, 0.001)
 
 
-def test_a_role_that_was_refused_leaves_nothing(summed: Compilation) -> None:
-    desc = MemoryDesc()
-    with fails(BAD_DATA, "the frequency cannot be"):
-        desc.add_input_role(summed, 0, 0)
-    with fails(BAD_DATA, "no role was added"):
-        desc.finish()
-    desc.set_dimensions((7,))  # so the refused role's (2,) is not known
-
-
 def test_types_and_quantisation_are_those_of_the_other_roles(manager: DeviceManager) -> None:
     first = compiled(sum_model(QUANTIZED, QUANTIZED, QUANTIZED, manager))
     for other in (
@@ -162,18 +153,6 @@ def test_dimensions_combine_with_those_of_the_other_roles(manager: DeviceManager
     assert memory_for((open_one, "input", 0), (known, "output", 0)).dimensions == (2,)
     assert memory_for((open_one, "input", 0), dimensions=(5,)).dimensions == (5,)
     assert memory_for((open_one, "input", 0), dimensions=(5,)).size == 20
-
-
-def test_dimensions_that_are_set_combine_with_those_of_roles(summed: Compilation) -> None:
-    for dimensions in ((3,), (2, 1)):
-        desc = MemoryDesc()
-        desc.set_dimensions(dimensions)
-        with fails(BAD_DATA, "the dimensions are not those that are known"):
-            desc.add_input_role(summed, 0, 1.0)
-        with fails(BAD_DATA, "the dimensions are not those that are known"):
-            described((summed, "input", 0), dimensions=dimensions)
-    with fails(NULL, "the list of dimensions is None"):
-        MemoryDesc().set_dimensions(None)  # type: ignore[arg-type]
 
 
 def test_a_scalar_has_no_dimensions(manager: DeviceManager) -> None:
@@ -207,15 +186,6 @@ def test_the_one_device_of_all_roles_makes_the_memory(
     assert request.inputs[0].name == network.graph.inputs[1].name
     assert request.outputs[0].name == network.graph.output_names[0]
     assert memory is not Memory.create_from_desc(described((summed, "input", 1)))
-
-
-def test_a_description_makes_any_number_of_memories(summed: Compilation, npu: BufferDevice) -> None:
-    desc = described((summed, "input", 0))
-    first, second = (Memory.create_from_desc(desc) for _ in range(2))
-    filled(first, 1, 2)
-    filled(second, 3, 4)
-    assert len(npu.buffers) == 2
-    assert contents(first) == [1, 2]
 
 
 @pytest.mark.parametrize("answer", [None, MemoryLimitError("full"), ZeroDivisionError(), "junk"])
@@ -355,53 +325,6 @@ def test_elements_stay_on_the_device_between_networks(
     assert npu.transfers == (0, 1)  # the result only
 
 
-def test_memory_is_read_and_written_any_number_of_times(
-    summed: Compilation, npu: BufferDevice
-) -> None:
-    total, other = (memory_for((summed, "output", 0), (summed, "input", 0)) for _ in range(2))
-    first = filled(memory_for((summed, "input", 1)), 1, 2)
-    executed(summed, floats(0, 0), first, total)
-    npu.transfers  # noqa: B018 - forgets
-    for _ in range(4):
-        executed(summed, total, first, other)
-        total, other = other, total
-    assert npu.transfers == (0, 0)
-    assert contents(total) == [5, 10]
-    assert contents(other) == [4, 8]
-
-
-def test_an_output_has_its_dimensions_after_the_execution(summed: Compilation) -> None:
-    memory = memory_for((summed, "output", 0))
-    execution = executed(summed, floats(1, 2), floats(10, 20), memory)
-    assert execution.get_output_operand_dimensions(0) == (2,)
-
-
-@pytest.mark.parametrize(("offset", "length"), [(0, 8), (4, 4), (4, 0)])
-def test_described_memory_is_used_as_a_whole(
-    summed: Compilation, npu: BufferDevice, offset: int, length: int
-) -> None:
-    for answer in ("right", None):
-        npu.gives = answer
-        memory = memory_for((summed, "input", 0), (summed, "output", 0))
-        execution = Execution(summed)
-        with fails(BAD_DATA, "is used as a whole"):
-            execution.set_input_from_memory(0, memory, offset, length)
-        with fails(BAD_DATA, "is used as a whole"):
-            execution.set_output_from_memory(0, memory, offset, length)
-
-
-def test_memory_is_one_output_only() -> None:
-    with devices_of(BufferDevice()) as manager:
-        compilation = compiled(mixed_model(manager))
-        memory = memory_for((compilation, "output", 0), (compilation, "output", 1))
-        execution = Execution(compilation)
-        for index in range(2):
-            execution.set_input(index, floats(1, 2))
-            execution.set_output_from_memory(index, memory, 0, 0)
-        with fails(BAD_DATA, "one memory is an output and something else besides"):
-            execution.compute()
-
-
 def open_sum(manager: DeviceManager) -> Compilation:
     """x + y of any length on the device."""
     return chosen(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager), "Npu")
@@ -464,23 +387,6 @@ def test_an_output_that_does_not_fit_its_memory_fails(
     assert not memory.is_initialized
 
 
-def test_after_a_failed_execution_outputs_have_no_elements(
-    summed: Compilation, npu: BufferDevice
-) -> None:
-    total = filled(memory_for((summed, "output", 0)), 1, 2)
-    source = filled(memory_for((summed, "input", 0)), 3, 4)
-    execution = Execution(summed)
-    execution.set_input_from_memory(0, source, 0, 0)
-    execution.set_input(1, floats(1, 2))
-    execution.set_output_from_memory(0, total, 0, 0)
-    summed.close()
-    with fails(BAD_STATE, "the compilation is closed"):
-        execution.compute()
-    with fails(BAD_DATA, "the source has no elements yet"):
-        Memory.copy(total, Memory.shared(8))
-    assert contents(source) == [3, 4]
-
-
 def test_elements_are_copied_where_a_network_cannot_use_the_buffer(
     summed: Compilation, npu: BufferDevice
 ) -> None:
@@ -497,17 +403,6 @@ def test_elements_are_copied_where_a_network_cannot_use_the_buffer(
 def on_fire(npu: BufferDevice) -> None:
     """Let a device fail whenever it is to use its buffers, and nothing else."""
     npu.fault = BackendError("the device is on fire")
-
-
-def test_other_memory_is_used_where_a_device_fails_with_its_own(
-    summed: Compilation, npu: BufferDevice
-) -> None:
-    source = filled(memory_for((summed, "input", 0)), 1, 2)
-    total = memory_for((summed, "output", 0))
-    assert total.device == "Npu"
-    on_fire(npu)
-    executed(summed, source, floats(10, 20), total)
-    assert contents(total) == [11, 22]
 
 
 class FailingDevice(BufferDevice):
@@ -530,24 +425,6 @@ def test_another_device_takes_over_from_one_that_fails_while_it_executes() -> No
         event = prepared(compilation, source, floats(1, 1), total).start_compute()
         event.wait()
         assert contents(total) == [2, 3]
-
-
-def test_another_device_takes_over_from_one_that_fails_on_another_thread() -> None:
-    with devices_of(FailingDevice()) as manager:
-        compilation = compiled(sum_model(manager=manager))
-        source = filled(memory_for((compilation, "input", 0)), 1, 2)
-        total = memory_for((compilation, "output", 0))
-        prepared(compilation, source, floats(1, 1), total).start_compute().wait()
-        assert contents(total) == [2, 3]
-
-
-def test_a_chosen_device_that_fails_while_it_executes_leaves_no_elements() -> None:
-    with devices_of(FailingDevice()) as manager:
-        compilation = chosen(sum_model(manager=manager), "Npu")
-        total = filled(memory_for((compilation, "output", 0)), 1, 2)
-        with fails(OP_FAILED, "the device is on fire"):
-            executed(compilation, floats(1, 2), floats(10, 20), total)
-        assert not total.is_initialized
 
 
 def test_no_other_device_writes_memory_that_was_made_without_dimensions() -> None:
@@ -708,14 +585,6 @@ def test_a_device_that_fails_to_copy_leaves_no_elements(
         filled(memory, 3, 4)
     with fails(BAD_DATA, "the source has no elements yet"):
         contents(memory)
-
-
-def test_memory_outlives_the_compilations_that_it_is_for(
-    summed: Compilation, npu: BufferDevice
-) -> None:
-    memory = filled(memory_for((summed, "output", 0)), 1, 2)
-    summed.close()
-    assert contents(memory) == [1, 2]
 
 
 def test_dimensions_that_follow_from_those_of_the_inputs_are_known(manager: DeviceManager) -> None:

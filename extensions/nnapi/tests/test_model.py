@@ -48,15 +48,6 @@ def test_indexes_must_be_those_of_operands(call: Callable[[Model], object]) -> N
         call(model)
 
 
-def test_operands_are_numbered_in_order() -> None:
-    assert add_operands(Model(), FLOAT_2, INT, FLOAT_2) == [0, 1, 2]
-
-
-def test_an_operand_of_no_type_is_rejected() -> None:
-    with fails(ResultCode.BAD_DATA, r"Model\.add_operand: unknown operand type"):
-        Model().add_operand(OperandType(1234))
-
-
 def test_oem_operands_are_taken_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Model().add_operand(OperandType(C.OEM_SCALAR))
     assert "OEM types are deprecated" in caplog.text
@@ -80,17 +71,6 @@ def test_values_have_their_operands_length() -> None:
         model.set_operand_value(index, floats(1, 2, 3))
     with fails(ResultCode.BAD_DATA, "wrong length. Expected 8 bytes.*got 4 bytes"):
         model.set_operand_value_from_memory(index, Memory(bytearray(8)), 0, 4)
-
-
-def test_the_value_of_an_oem_scalar_has_any_length() -> None:
-    model = Model()
-    model.set_operand_value(model.add_operand(OperandType(C.OEM_SCALAR)), b"seven..")
-
-
-def test_an_array_of_another_dtype_is_no_value() -> None:
-    model = Model()
-    with fails(ResultCode.BAD_DATA, "wrong dtype. Expected float32.*got int32"):
-        model.set_operand_value(model.add_operand(FLOAT_2), np.array([1, 2], np.int32))
 
 
 def test_values_may_be_bytes_arrays_or_numbers() -> None:
@@ -130,22 +110,6 @@ def test_values_up_to_128_bytes_are_copied_at_once(size: int, is_copied: bool) -
     assert elements[0] == (0 if is_copied else 7)
 
 
-def test_a_value_can_be_set_again() -> None:
-    model = Model()
-    index = model.add_operand(OperandType(C.TENSOR_FLOAT32, (100,)))
-    model.set_operand_value(index, np.zeros(100, np.float32))
-    model.set_operand_value(index, None)
-    model.set_operand_value_from_memory(index, Memory(bytearray(500)), 100, 400)
-
-
-@pytest.mark.parametrize(("offset", "length"), [(0, 8), (4, 8), (-4, 8)])
-def test_a_value_lies_within_its_memory(offset: int, length: int) -> None:
-    model = Model()
-    index = model.add_operand(FLOAT_2)
-    with fails(ResultCode.BAD_DATA, "the region is not in the memory"):
-        model.set_operand_value_from_memory(index, Memory(bytearray(7)), offset, length)
-
-
 @pytest.mark.parametrize(
     ("scales", "channel_dim", "problem"),
     [
@@ -173,15 +137,6 @@ def test_only_per_channel_operands_have_per_channel_scales() -> None:
         model.set_operand_symm_per_channel_quant_params(model.add_operand(FLOAT_2), [1, 1], 0)
 
 
-def test_only_extension_operands_have_extension_data() -> None:
-    model = Model()
-    index = model.add_operand(FLOAT_2)
-    with fails(ResultCode.BAD_DATA, "the data has no bytes"):
-        model.set_operand_extension_data(index, b"")
-    with fails(ResultCode.BAD_DATA, "not of an extension's type"):
-        model.set_operand_extension_data(index, b"x")
-
-
 @pytest.mark.parametrize("code", [-1, 102, 9999, 10001])
 def test_codes_of_no_operation_are_rejected(code: int) -> None:
     model = Model()
@@ -191,22 +146,6 @@ def test_codes_of_no_operation_are_rejected(code: int) -> None:
         "unknown operation. Expected an OperationCode|belongs to no extension",
     ):
         model.add_operation(code, operands[:1], operands[1:])
-
-
-def test_an_oem_operation_is_taken_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    model = Model()
-    operands = add_operands(model, FLOAT_2, FLOAT_2)
-    model.add_operation(OperationCode.OEM_OPERATION, operands[:1], operands[1:])
-    assert "OEM_OPERATION is deprecated" in caplog.text
-
-
-def test_an_operations_operands_exist() -> None:
-    model = Model()
-    index = model.add_operand(FLOAT_2)
-    with fails(ResultCode.BAD_DATA, "RELU: input 0 is an operand that does not exist"):
-        model.add_operation(OperationCode.RELU, [5], [index])
-    with fails(ResultCode.BAD_DATA, "RELU: output 0 is an operand that does not exist"):
-        model.add_operation(OperationCode.RELU, [index], [5])
 
 
 def test_operands_are_listed_by_integers() -> None:
@@ -249,14 +188,6 @@ def test_inputs_and_outputs_are_operands_without_values(
         model.identify_inputs_and_outputs(inputs, outputs)
 
 
-def test_inputs_and_outputs_are_identified_once() -> None:
-    model = Model()
-    add_operands(model, FLOAT_2, FLOAT_2)
-    model.identify_inputs_and_outputs([0], [1])
-    with fails(ResultCode.BAD_DATA, "got SUBGRAPH_INPUT"):
-        model.identify_inputs_and_outputs([0], [1])
-
-
 def test_a_block_finishes_its_model() -> None:
     with Model() as model:
         a, b = add_operands(model, FLOAT_2, FLOAT_2)
@@ -266,11 +197,6 @@ def test_a_block_finishes_its_model() -> None:
     with pytest.raises(KeyError), Model() as broken:
         raise KeyError
     assert not broken.is_finished
-
-
-def test_a_model_is_described_once_it_is_finished() -> None:
-    assert len(sum_model().description.main.operations) == 1
-    assert repr(sum_model()) == "Model(4 operands, 1 operations, finished)"
 
 
 @pytest.mark.parametrize(

@@ -65,12 +65,6 @@ def test_integers_and_oem_bytes_have_any_quantisation(code: OperandCode) -> None
     validate_operand_type(OperandType(code, (2,), 0.25, 7))
 
 
-def test_an_oem_scalar_has_any_quantisation_but_no_dimensions() -> None:
-    validate_operand_type(OperandType(C.OEM_SCALAR, (), 0.25, 7))
-    with fails(ResultCode.BAD_DATA, "a scalar has no dimensions"):
-        validate_operand_type(OperandType(C.OEM_SCALAR, (1,)))
-
-
 def test_a_tensor_of_4_gib_is_too_large() -> None:
     validate_operand_type(OperandType(C.TENSOR_FLOAT32, (2**30 - 1, 0)))
     with fails(ResultCode.BAD_DATA, "the tensor is too large"):
@@ -137,8 +131,3 @@ def test_an_arrays_type_follows_from_its_dtype(dtype: type[np.generic], code: Op
 def test_an_array_of_another_dtype_has_no_type() -> None:
     with fails(ResultCode.BAD_DATA, "no tensor type has the array's dtype.*got float64"):
         OperandType.of(np.zeros(2))
-
-
-def test_a_type_is_named_in_full() -> None:
-    text = str(OperandType(C.TENSOR_QUANT8_ASYMM, (2, 0), 0.5, 3))
-    assert text == "TENSOR_QUANT8_ASYMM[2, ?] scale 0.5 zero point 3"

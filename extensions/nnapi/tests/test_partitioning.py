@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
-from armpy.errors import BackendError, BackendUnavailableError, DeadObjectError, ResultCode
+from armpy.backend import IBackendInternal
+from armpy.errors import BackendError
 from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary
-from armpy.types import DataType
 from armpy_nnapi import (
     Compilation,
     DeviceManager,
@@ -19,11 +18,10 @@ from armpy_nnapi import (
     ModelBuilder,
     OperandCode,
     OperandType,
-    PreferenceCode,
 )
-from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration, raises, right
+from armpy_testing.backends.scripted_backend import ScriptedBackend, raises, right
 
-from .nnapi_models import BOOL_1, FLOAT_2, devices_of, fails, floats
+from .nnapi_models import BOOL_1, FLOAT_2, devices_of, floats
 
 COUNT = OperandType(OperandCode.TENSOR_INT32, (1,))
 FAILS = {"execute": raises(BackendError("out of units"))}
@@ -97,80 +95,7 @@ def test_an_output_of_the_model_may_be_another_part_s_input() -> None:
         assert where(compilation) == ["Adder", "CpuRef"]
 
 
-def test_what_no_chosen_device_takes_is_bad_data_and_not_the_reference_s() -> None:
-    adder = ScriptedBackend("Adder", operations=[ElementwiseBinary])
-    with devices_of(adder) as manager:
-        with fails(ResultCode.BAD_DATA, r"operation 1 \(ABS\): none of the chosen devices"):
-            compiled(chain(manager), ["Adder"])
-        assert set(where(compiled(chain(manager)))) == {"Adder", "CpuRef"}
-
-
-def test_parts_with_open_dimensions_between_them_run_where_they_can() -> None:
-    """NNAPI gives such a model to the reference whole."""
-    adder = ScriptedBackend("Adder", operations=[ElementwiseBinary])
-    with devices_of(adder) as manager:
-        builder = ModelBuilder(manager)
-        x = builder.input(OperandType(OperandCode.TENSOR_FLOAT32, (0,)))
-        compilation = compiled(builder.finish(builder.relu(builder.add(x, x))))
-        for values in ([1, -1], [2, -2, 3]):
-            (output,) = compilation(np.array(values, np.float32))
-            assert output.tolist() == [max(0, 2 * v) for v in values]
-        assert where(compilation) == ["Adder", "CpuRef"]
-
-
-def of_power(backend_id: str, power: float) -> ScriptedBackend:
-    """A device as fast as the reference that takes this part of its power."""
-    figures = DeviceFigures(tensors={DataType.FLOAT32: PerformanceFigures(1.0, power)})
-    return ScriptedBackend(backend_id, declared=declaration(figures=figures))
-
-
-@pytest.mark.parametrize(
-    ("powers", "chosen"),
-    [
-        ({"One": 0.5, "Two": 0.4}, "Two"),
-        ({"One": 0.4, "Two": 0.5}, "One"),
-        ({"One": 0.5, "Two": 0.5}, "One"),
-        ({"One": 1.5, "Two": 1.2}, "CpuRef"),
-    ],
-)
-def test_where_power_counts_the_device_that_takes_least_gets_the_model(
-    powers: dict[str, float], chosen: str
-) -> None:
-    with devices_of(*(of_power(*item) for item in powers.items())) as manager:
-        builder = ModelBuilder(manager)
-        ones = np.ones((300, 300), np.float32)
-        total = builder.add(builder.input(np.float32, (300, 300)), ones)
-        model = builder.finish(builder.relu(builder.abs(total)))
-        for preference, expected in ((PreferenceCode.LOW_POWER, chosen), (None, "One")):
-            compilation = Compilation(model)
-            if preference is not None:
-                compilation.set_preference(preference)
-            compilation.finish()
-            assert set(where(compilation)) == {expected}
-
-
 # Failures in executions.
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        BackendError("out of units"),
-        ValueError("a mistake"),
-        BackendUnavailableError("unplugged"),
-        DeadObjectError("its process is gone"),
-    ],
-)
-def test_what_a_device_fails_to_execute_is_executed_by_the_reference(error: Exception) -> None:
-    npu = ScriptedBackend("Npu", {"execute": raises(error)})
-    with devices_of(npu) as manager:
-        compilation = compiled(chain(manager))
-        assert set(where(compilation)) == {"Npu"}
-        assert compilation(floats(1, 1))[0].tolist() == [2, 2]
-        assert set(where(compilation)) == {"CpuRef"}
-        npu.forget()
-        assert compilation(floats(2, 2))[0].tolist() == [3, 1]
-        assert npu.calls_of("execute") == []
 
 
 def test_a_fallback_is_partial_what_other_devices_run_they_keep() -> None:
@@ -193,31 +118,6 @@ def test_a_device_that_fails_in_the_middle_leaves_no_mixed_result() -> None:
         execution.compute()
         assert result.tolist() == [2, 2]
         assert values.tolist() == [1, 1]
-
-
-@pytest.mark.parametrize("others", [[], ["Other"]])
-def test_of_chosen_devices_a_failure_is_the_application_s_to_deal_with(others: list[str]) -> None:
-    npu, other = ScriptedBackend("Npu", FAILS), ScriptedBackend("Other")
-    with devices_of(npu, other) as manager:
-        compilation = compiled(chain(manager), ["Npu", *others])
-        with fails(ResultCode.OP_FAILED, "out of units"):
-            compilation(floats(1, 1))
-        assert other.calls_of("execute") == []
-
-
-def test_an_output_that_does_not_fit_is_no_failure_of_the_device() -> None:
-    npu = ScriptedBackend("Npu")
-    with devices_of(npu) as manager:
-        builder = ModelBuilder(manager)
-        open_type = OperandType(OperandCode.TENSOR_FLOAT32, (0,))
-        model = builder.finish(builder.floor(builder.input(open_type)))
-        compilation = compiled(model)
-        execution = Execution(compilation)
-        execution.set_input(0, floats(1, 2, 3), OperandType(OperandCode.TENSOR_FLOAT32, (3,)))
-        execution.set_output(0, bytearray(4))
-        with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "12 bytes"):
-            execution.compute()
-        assert set(where(compilation)) == {"Npu"}
 
 
 # Control flow: run by armpy itself, the layers in it by devices.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from armpy.backend import DeviceFigures, PerformanceFigures
@@ -47,20 +45,6 @@ def test_the_preference_decides_where_operations_run(
     assert set(placement.layers_by_backend) == names
 
 
-def test_a_fast_single_answer_is_the_fastest_that_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
-    manager = devices_of(device("One", 1.0, 1.0), device("Other", 1.0, 1.0))
-    for basis in ("measured", "remembered"):
-        compilation = Compilation(sum_model(manager=manager))
-        compilation.set_preference(PreferenceCode.FAST_SINGLE_ANSWER)
-        compilation.finish()
-        placement = compilation.network(()).placement
-        assert placement is not None
-        assert (placement.preference, placement.basis) == ("fastest", basis)
-
-
 @pytest.mark.parametrize(
     ("exec_time", "chosen", "name"),
     [(5.0, False, "CpuRef"), (0.5, False, "Vendor"), (5.0, True, "Vendor")],
@@ -81,14 +65,6 @@ def test_declared_figures_count_without_a_preference(
     placement = compilation.network(()).placement
     assert placement is not None
     assert set(placement.layers_by_backend) == {name}
-
-
-def test_without_figures_and_preference_the_order_decides() -> None:
-    compilation = Compilation(sum_model(manager=devices_of(ScriptedBackend("Vendor"))))
-    compilation.finish()
-    placement = compilation.network(()).placement
-    assert placement is not None
-    assert (set(placement.layers_by_backend), placement.preference) == ({"Vendor"}, "preference")
 
 
 @pytest.mark.parametrize("chosen", [True, False])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from armpy.errors import ResultCode
 from armpy.ops import Activation
 from armpy_nnapi import Compilation, Execution, Model, OperationCode
 from armpy_testing.backends.vector_backend import VectorBackend
@@ -17,12 +15,9 @@ from .nnapi_models import (
     add_operands,
     compiled,
     devices_of,
-    fails,
     floats,
     sum_model,
 )
-
-BAD_DATA, BAD_STATE = ResultCode.BAD_DATA, ResultCode.BAD_STATE
 
 
 def preferred(compilation: Compilation) -> list[tuple[int, int]]:
@@ -48,11 +43,6 @@ def test_the_answers_are_what_the_devices_factory_declares() -> None:
         assert preferred(compiled(sum_model(manager=manager))) == [(128, 32)] * 3
 
 
-def test_the_reference_asks_for_no_more_than_elements_do() -> None:
-    with devices_of() as manager:
-        assert preferred(compiled(sum_model(manager=manager))) == [(4, 1)] * 3
-
-
 def test_each_input_and_output_is_answered_for_its_users() -> None:
     with devices_of(VectorBackend(64, 16, {Activation})) as manager:
         model = Model(manager=manager)
@@ -69,23 +59,6 @@ def test_nothing_is_known_of_open_dimensions() -> None:
     with devices_of(VectorBackend(128, 32)) as manager:
         model = sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager)
         assert preferred(compiled(model)) == [(4, 1)] * 3
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        f"get_preferred_memory_{quantity}_for_{kind}"
-        for quantity in ("alignment", "padding")
-        for kind in ("input", "output")
-    ],
-)
-def test_what_cannot_be_answered_has_a_code(name: str) -> None:
-    with devices_of() as manager:
-        model = sum_model(manager=manager)
-        compilation = compiled(model)
-        for index in (-1, 2, 7):
-            with fails(BAD_DATA, "index is out of range"):
-                getattr(compilation, name)(index)
 
 
 def test_buffers_of_any_place_are_brought_to_the_device() -> None:

@@ -19,12 +19,10 @@ from armpy.backend import (
     OptionValues,
     PreparationRequest,
 )
-from armpy.compiler import OptimizerOptions
-from armpy.execution import NetworkProperties, RuntimeOptions
+from armpy.execution import RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy_nnapi import Compilation, DeviceManager, Model, OperationCode
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
-from armpy_testing.models.networks import chain
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 
 from .nnapi_models import FLOAT_2, add_activation, add_operands, floats
 
@@ -99,28 +97,6 @@ def test_what_the_managers_options_say_is_kept() -> None:
     assert options_received([FAST, other], is_relaxed=True, given={"depth": 5}) == [expected]
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        BackendOption("another", False, "Something else.", OptionScope.MODEL),
-        BackendOption("fast_math_enabled", False, "Of the runtime.", OptionScope.RUNTIME),
-        BackendOption("fast_math_enabled", 0, "How fast.", OptionScope.MODEL),
-    ],
-    ids=["another name", "another scope", "another type"],
-)
-def test_a_backend_without_the_option_gets_none(option: BackendOption) -> None:
-    for options in options_received([option], is_relaxed=True):
-        assert not options.get(option.name)
-
-
-def test_there_is_one_runtime_where_no_backend_has_the_option() -> None:
-    chosen = RuntimeOptions(backends=["CpuRef"], registry=registry_of(ReferenceBackend()))
-    with DeviceManager(chosen) as manager:
-        assert manager.runtime(is_relaxed=True) is manager.runtime()
-        devices = manager.devices
-        assert manager.runtime(devices, is_relaxed=True) is manager.runtime(devices)
-
-
 class Asking(FakeBackend):
     """Has no option, and remembers whether each network is relaxed."""
 
@@ -167,14 +143,3 @@ def test_every_backend_has_the_field_from_the_level_that_defines_it(
         compilation.finish()
         np.testing.assert_array_equal(compilation(floats(1, 2), floats(3, 4))[0], floats(4, 6))
     assert set(backend.received) == {is_relaxed and level > 27}
-
-
-def test_an_application_without_nnapi_can_say_it_too() -> None:
-    backend = Asking()
-    runtime = runtime_of(backend)
-    properties = NetworkProperties(optimizer=OptimizerOptions(relaxed=True))
-    runtime.load_network(chain(), properties)
-    assert set(backend.received) == {True}
-    backend.received.clear()
-    runtime.load_network(chain())
-    assert set(backend.received) == {False}

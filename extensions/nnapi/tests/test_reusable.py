@@ -11,24 +11,19 @@ import numpy as np
 import pytest
 
 from armpy import Execution as BoundExecution
-from armpy.errors import ResultCode
 from armpy.execution import LoadedNetwork
 from armpy.ops.operation import Array
-from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
+from armpy_nnapi import Burst, Compilation, Execution
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.watchdogs import StillWatchdog, use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
-    FLOAT_OPEN,
     compiled,
     devices_of,
-    fails,
     floats,
     sum_model,
     until,
 )
-
-FLOAT_3 = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
 
 
 @pytest.fixture(autouse=True)
@@ -76,15 +71,6 @@ def reusable(compilation: Compilation) -> Reusable:
     return reusable_of(compilation)
 
 
-def test_a_reusable_execution_reads_its_arrays_anew_each_time(reusable: Reusable) -> None:
-    execution, values, total = reusable
-    for first in (1, 5, -3):
-        values[:] = first
-        execution.compute()
-        assert total.tolist() == [first + 10, first + 20]
-        assert execution.get_output_operand_dimensions(0) == (2,)
-
-
 def test_a_reusable_execution_is_prepared_once(
     reusable: Reusable, bound: list[BoundExecution]
 ) -> None:
@@ -94,19 +80,6 @@ def test_a_reusable_execution_is_prepared_once(
     execution.compute()
     assert bound == [prepared]
     assert not prepared.is_closed
-
-
-def test_reusable_executions_of_open_dimensions_and_odd_buffers_work_as_well() -> None:
-    execution = Execution(compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN)))
-    execution.set_reusable(True)
-    values, total = bytearray(floats(1, 2, 3).tobytes()), bytearray(20)
-    execution.set_input(0, values, FLOAT_3)
-    execution.set_input(1, floats(1, 1, 1), FLOAT_3)
-    execution.set_output(0, total)
-    for first in (1.0, 7.0):
-        values[:4] = floats(first).tobytes()
-        execution.compute()
-        assert np.frombuffer(total, np.float32)[:3].tolist() == [first + 1, 3, 4]
 
 
 def test_a_buffer_that_is_input_and_output_is_reused_with_what_was_written() -> None:
@@ -234,26 +207,3 @@ def test_a_dropped_execution_takes_its_memory_with_it(compilation: Compilation) 
     del execution
     gc.collect()
     assert len(network._users) == before - 1
-
-
-# Bursts
-
-
-def test_a_burst_computes_new_and_reusable_executions(
-    compilation: Compilation, reusable: Reusable
-) -> None:
-    execution, values, total = reusable
-    with Burst(compilation) as burst:
-        for first in (3, 4):
-            values[:] = first
-            burst.compute(execution)
-            assert total.tolist() == [first + 10, first + 20]
-        other = Execution(compilation)
-        result = bytearray(8)
-        other.set_input_from_memory(0, Memory(floats(1, 2)), 0, 8)
-        other.set_input(1, floats(1, 1))
-        other.set_output(0, result)
-        burst.compute(other)
-        assert np.frombuffer(result, np.float32).tolist() == [2, 3]
-        with fails(ResultCode.BAD_STATE, "has been started"):
-            burst.compute(other)

@@ -17,7 +17,6 @@ from armpy.errors import ResultCode
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy_nnapi import (
-    DURATION_UNAVAILABLE,
     Compilation,
     DeviceManager,
     DurationCode,
@@ -25,14 +24,13 @@ from armpy_nnapi import (
     Execution,
     Priority,
 )
-from armpy_nnapi.run.fences import Fence, wait_for_fence
+from armpy_nnapi.run.fences import Fence
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 
 from .nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,
     compiled,
-    devices_of,
     fails,
     floats,
     sum_model,
@@ -125,23 +123,6 @@ def test_a_started_execution_signals_its_end(gated: Gated, compilation: Compilat
     assert execution.get_output_operand_dimensions(0) == (2,)
 
 
-def test_an_output_that_does_not_fit_is_said_by_waiting(
-    gated: Gated, manager: DeviceManager
-) -> None:
-    gated.gate.set()
-    compilation = compiled(sum_model(FLOAT_2, FLOAT_2, FLOAT_ANY, manager=manager))
-    execution = Execution(compilation)
-    for index in (0, 1):
-        execution.set_input(index, floats(1, 2))
-    total = floats(7)
-    execution.set_output(0, total)
-    with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "output 0 does not fit"):
-        execution.start_compute().wait()
-    assert total.tolist() == [7]
-    with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "output 0 does not fit") as _:
-        execution.get_output_operand_dimensions(0)
-
-
 def test_urgent_executions_come_first(gated: Gated, manager: DeviceManager) -> None:
     order: list[str] = []
     events = []
@@ -185,17 +166,6 @@ def test_a_deadline_stops_a_computation(gated: Gated, compilation: Compilation) 
     assert total.tolist() == [0, 0]
 
 
-def test_a_deadline_stops_a_started_execution(gated: Gated, compilation: Compilation) -> None:
-    execution, total = execution_of(compilation)
-    execution.set_timeout(BEGINS_WITHIN_NS)
-    event = execution.start_compute()
-    assert gated.entered.wait(30)
-    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "stopped at its deadline"):
-        event.wait()
-    gated.gate.set()
-    assert total.tolist() == [0, 0]
-
-
 def test_a_deadline_that_passed_before_the_beginning_is_persistent(
     gated: Gated, compilation: Compilation
 ) -> None:
@@ -217,20 +187,6 @@ def test_a_time_of_0_is_no_limit(gated: Gated, compilation: Compilation) -> None
     execution.set_timeout(0)
     execution.compute()
     assert total.tolist() == [11, 22]
-
-
-def test_a_device_reports_its_time(gated: Gated, compilation: Compilation) -> None:
-    gated.gate.set()
-    for start in (
-        Execution.compute,
-        lambda execution: execution.start_compute().wait(),
-        lambda execution: execution.start_compute_with_dependencies([]).wait(),
-    ):
-        execution, _ = execution_of(compilation)
-        execution.set_measure_timing(True)
-        start(execution)
-        for code in (DurationCode.ON_HARDWARE, DurationCode.FENCED_ON_HARDWARE):
-            assert execution.get_duration(code) == 1_234_500
 
 
 def test_unwanted_times_are_not_requested(gated: Gated, compilation: Compilation) -> None:
@@ -289,20 +245,6 @@ def test_times_of_what_was_not_fenced_are_the_same(gated: Gated, compilation: Co
     execution.compute()
     fenced = execution.get_duration(DurationCode.FENCED_IN_DRIVER)
     assert execution.get_duration(DurationCode.IN_DRIVER) == fenced
-
-
-def test_what_depends_on_a_failure_fails(gated: Gated, compilation: Compilation) -> None:
-    gated.failure = RuntimeError("planted")
-    gated.gate.set()
-    first, _ = execution_of(compilation)
-    after, total = execution_of(compilation)
-    failing = first.start_compute_with_dependencies([])
-    event = after.start_compute_with_dependencies([failing])
-    with fails(ResultCode.OP_FAILED, "a dependency has failed.*planted"):
-        event.wait()
-    assert total.tolist() == [0, 0]
-    with fails(ResultCode.BAD_STATE, "the execution has been started"):
-        after.compute()
 
 
 def test_events_without_a_fence_are_waited_for_before(
@@ -421,25 +363,6 @@ def test_a_fence_of_a_failed_execution_shows_it_also_through_its_descriptor(
         waiting.wait()
 
 
-def test_the_state_of_a_fence_is_looked_up_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    timeouts_s: list[float | None] = []
-
-    def noted(fd: int, timeout_s: float | None) -> bool | None:
-        timeouts_s.append(timeout_s)
-        return wait_for_fence(fd, 0.0)
-
-    monkeypatch.setattr("armpy_nnapi.run.events.wait_for_fence", noted)
-    reader, writer = os.pipe()
-    event = Event.create_from_sync_fence_fd(reader)
-    assert not event.is_done
-    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
-        event.wait(0.5)
-    assert timeouts_s == [0.0, 0.5]
-    os.close(writer)
-    assert event.is_done
-    os.close(reader)
-
-
 @pytest.mark.parametrize("fd", [0, -1])
 def test_a_fence_has_a_descriptor(fd: int) -> None:
     with fails(ResultCode.BAD_DATA, "the fence has no descriptor"):
@@ -470,14 +393,3 @@ def test_fences_leave_no_descriptors(gated: Gated, compilation: Compilation) -> 
     for _ in range(20):
         work()
     assert len(os.listdir("/proc/self/fd")) <= before + 2
-
-
-def test_executions_on_the_real_devices_can_be_started() -> None:
-    with devices_of() as manager:
-        compilation = Compilation.create_for_devices(sum_model(manager=manager), manager.devices)
-        compilation.finish()
-        execution, total = execution_of(compilation)
-        execution.set_measure_timing(True)
-        execution.start_compute().wait()
-        assert total.tolist() == [11, 22]
-        assert execution.get_duration(DurationCode.ON_HARDWARE) == DURATION_UNAVAILABLE

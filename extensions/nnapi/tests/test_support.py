@@ -16,11 +16,9 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_nnapi import (
-    DURATION_UNAVAILABLE,
     Compilation,
     Device,
     DeviceManager,
-    Execution,
     Model,
     ModelBuilder,
     OperandCode,
@@ -64,15 +62,6 @@ def relu_of_sum(shape: tuple[int, ...]) -> Model:
     return builder.finish(builder.relu(builder.add(value, ROW)))
 
 
-def test_such_a_model_can_be_timed_there(accelerator: Device) -> None:
-    with Compilation.create_for_devices(relu_of_sum((0, 4)), [accelerator]) as compilation:
-        compilation.finish()
-        execution = Execution(compilation)
-        execution.set_measure_timing(True)
-        execution.run([np.ones((2, 4), np.float32)])
-        assert 0 < execution.get_duration() < DURATION_UNAVAILABLE
-
-
 @pytest.mark.parametrize("shape", [(2, 4), (0, 4), (0, 0)])
 def test_a_chosen_accelerator_runs_what_the_builder_leaves_open(
     accelerator: Device, shape: tuple[int, ...]
@@ -81,37 +70,6 @@ def test_a_chosen_accelerator_runs_what_the_builder_leaves_open(
     assert accelerator.get_supported_operations(model) == [True, True]
     (output,) = run_on(accelerator, model, np.array([[0, 0, 0, 0], [-9, -9, -9, -2]], np.float32))
     assert output.tolist() == [[1, 2, 3, 4], [0, 0, 0, 2]]
-
-
-def test_a_chosen_accelerator_runs_a_convolution_with_an_open_batch(accelerator: Device) -> None:
-    builder = ModelBuilder()
-    image = builder.input(np.float32, (0, 4, 4, 1))
-    weights = np.ones((1, 2, 2, 1), np.float32)
-    strides = {"stride_width": 2, "stride_height": 2}
-    convolution = builder.conv_2d(
-        image, weights, np.array([1], np.float32), padding=PaddingCode.VALID, **strides
-    )
-    model = builder.finish(builder.reshape(convolution, [-1, 4]))
-    (result,) = run_on(accelerator, model, np.ones((3, 4, 4, 1), np.float32))
-    assert result.tolist() == [[5, 5, 5, 5]] * 3
-
-
-@pytest.mark.slow
-def test_a_window_is_asked_about_with_an_image_that_it_fits_in(accelerator: Device) -> None:
-    builder = ModelBuilder()
-    image = builder.input(np.float32, (0, 0, 0, 1))
-    pooled = builder.max_pool_2d(
-        image,
-        padding=PaddingCode.VALID,
-        stride_width=5,
-        stride_height=5,
-        filter_width=5,
-        filter_height=5,
-    )
-    model = builder.finish(pooled)
-    assert accelerator.get_supported_operations(model) == [True]
-    (result,) = run_on(accelerator, model, np.arange(25, dtype=np.float32).reshape(1, 5, 5, 1))
-    assert result.tolist() == [[[[24]]]]
 
 
 @pytest.mark.parametrize("channels", [3, 5, 6])
@@ -205,16 +163,6 @@ class _AllBut(ILayerSupport):
         return self._inner.is_layer_supported(operation, inputs, outputs)
 
 
-def test_an_operation_that_no_chosen_device_has_is_refused_whatever_its_dimensions() -> None:
-    with devices_of(FakeBackend("Adder", {ElementwiseBinary})) as manager:
-        builder = ModelBuilder(manager)
-        x = builder.input(OperandType(C.TENSOR_FLOAT32))
-        model = builder.finish(builder.floor(builder.add(x, np.array([1], np.float32))))
-        compilation = Compilation.create_for_devices(model, manager.devices[:1])
-        with fails(ResultCode.BAD_DATA, r"operation 1 \(FLOOR\): none of .* \(Adder\) supports"):
-            compilation.finish()
-
-
 class Small(FakeBackend):
     """Has neither 8-bit arithmetic, nor windows above 3x3, nor memory for large images."""
 
@@ -269,35 +217,6 @@ def test_a_device_refuses_by_type_parameter_and_size(form: dict[str, Any], reaso
             return
         with fails(ResultCode.BAD_DATA, reason):
             compilation.finish()
-
-
-class OfManyElements(FakeBackend):
-    """Takes layers of 64 elements and more."""
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Many()
-
-
-class _Many(ILayerSupport):
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if outputs[0].num_elements >= 64:
-            return Support.yes()
-        return Support.no(ReasonCode.SHAPE, "too small")
-
-
-def test_what_a_device_takes_for_some_dimensions_is_left_to_the_execution() -> None:
-    with devices_of(OfManyElements("Many")) as manager:
-        builder = ModelBuilder(manager)
-        model = builder.finish(builder.floor(builder.input(np.float32, (0,))))
-        device = manager.devices[0]
-        assert device.get_supported_operations(model) == [True]
-        with Compilation.create_for_devices(model, [device]) as compilation:
-            compilation.finish()
-            assert compilation(np.full(64, 1.5, np.float32))[0].tolist() == [1] * 64
-            with fails(ResultCode.OP_FAILED, "too small"):
-                compilation(floats(1.5))
 
 
 def test_an_operation_that_needs_elements_is_left_to_the_execution(accelerator: Device) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from armpy.core.vlog import set_vlog
-from armpy.profiling import Profiler, profiled_by
 from armpy_nnapi import Compilation, ModelBuilder
 
 from .nnapi_models import devices_of
@@ -18,15 +17,6 @@ from .nnapi_models import devices_of
 def _restored() -> Iterator[None]:
     yield
     set_vlog("")
-
-
-def test_models_of_nnapi_are_validated_in_a_phase() -> None:
-    builder = ModelBuilder()
-    x = builder.input(np.float32, (2,))
-    own = Profiler()
-    with profiled_by(own):
-        builder.finish(builder.relu(x))
-    assert [event.name for event in own.load_events] == ["validate"]
 
 
 def test_nnapi_logs_models_as_graphs_and_results_of_executions(

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-import armpy_nnapi
 from armpy.backend import PerformanceFigures
 from armpy.compiler.devices import UNKNOWN_PERFORMANCE
 from armpy.errors import ResultCode
@@ -17,8 +16,6 @@ from armpy_nnapi import (
     Model,
     ModelBuilder,
     OperandCode,
-    Request,
-    RequestArgument,
     align_bytes_needed,
     compliant_with,
     convert_to,
@@ -31,10 +28,9 @@ from armpy_nnapi import (
     size_of_data,
     update_performance,
     validate_model,
-    validate_request,
 )
 
-from .nnapi_models import FLOAT_2, fails, floats, sum_model
+from .nnapi_models import FLOAT_2, fails, floats
 
 C = OperandCode
 ONE, TWO, SLOW = (PerformanceFigures(time, time) for time in (1.0, 2.0, 9.0))
@@ -72,11 +68,6 @@ def test_a_conversion_warns_of_what_it_loses(
     texts = [r.message for r in caplog.records]
     assert texts == [f"convert_to: feature level {level} cannot say that float32 may be "
                      "computed as float16"] * is_lost  # fmt: skip
-
-
-def test_what_is_not_lost_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    convert_to(relaxed_model(is_relaxed=False), 27)
-    assert not caplog.records
 
 
 def test_a_model_that_needs_more_is_not_converted() -> None:
@@ -222,17 +213,3 @@ def test_of_other_types_nothing_is_known(code: int) -> None:
 )
 def test_elements_are_aligned_to_two_or_four_bytes(index: int, length: int, needed: int) -> None:
     assert align_bytes_needed(index, length) == needed
-
-
-def test_a_request_is_validated_against_the_model() -> None:
-    graph = sum_model().description.main
-    data = memoryview(bytearray(8))
-    argument = RequestArgument(data, (2,))
-    validate_request(graph, Request((argument, argument), (argument,)))
-    with fails(ResultCode.BAD_DATA, "the number of inputs is not the model's"):
-        validate_request(graph, Request((argument,), (argument,)))
-
-
-def test_all_of_them_are_in_the_package() -> None:
-    for name in ("validate_model", "validate_operation", "validate_request", "graph_dump"):
-        assert callable(getattr(armpy_nnapi, name))

@@ -25,7 +25,7 @@ from armpy_nnapi.description.model_description import Lifetime, ModelDescription
 from armpy_nnapi.validation.validate_model import operand_feature_level
 from armpy_testing.shared import shared_file
 
-from .nnapi_models import BOOL_1, FLOAT_2, FLOAT_ANY, fails, sum_model
+from .nnapi_models import FLOAT_2, FLOAT_ANY, fails
 
 C = OperandCode
 ROW = OperandType(C.TENSOR_FLOAT32, (1, 4))
@@ -92,14 +92,6 @@ def test_every_check_counts_an_unknown_rank() -> None:
         validate_operation(node, main.operands, feature_level=28)
 
 
-def test_control_flow_needs_the_highest_level() -> None:
-    builder = ModelBuilder()
-    x, condition = builder.input(FLOAT_2), builder.input(BOOL_1)
-    model = sum_model()
-    (chosen,) = builder.if_(condition, model, model, [x, x], [FLOAT_2])
-    assert minimum_feature_level(builder.finish(chosen).description) == 30
-
-
 def pooled() -> ModelDescription:
     """AVERAGE_POOL_2D that says NHWC, as no method of this package leaves it."""
     builder = ModelBuilder()
@@ -115,25 +107,12 @@ def pooled() -> ModelDescription:
     return replace(description, main=replace(description.main, operations=(longer,)))
 
 
-def test_a_model_that_needs_more_than_a_level_has_is_not_converted() -> None:
-    assert minimum_feature_level(pooled()) == 29
-    with fails(ResultCode.OP_FAILED, "the model cannot be converted. .* level 28; .* needs 29"):
-        convert(built("exp"), 28)
-
-
 def test_an_operand_that_nothing_uses_any_more_goes_too() -> None:
     description = convert(pooled(), 27)
     (node,) = description.main.operations
     assert len(node.inputs) == 7
     assert all(operand.type != C.BOOL for operand in description.main.operands)
     assert validate_model(description) == minimum_feature_level(description) == 27
-
-
-@pytest.mark.parametrize(("level", "is_relaxed"), [(27, False), (28, True), (30, True)])
-def test_the_lowest_level_cannot_relax(level: int, is_relaxed: bool) -> None:
-    description = replace(built("floor"), relaxed=True)
-    assert minimum_feature_level(description) == 27
-    assert convert(description, level).relaxed is is_relaxed
 
 
 def mixed() -> ModelDescription:
@@ -205,13 +184,6 @@ def test_operations_without_outputs_are_no_slice() -> None:
 
 def test_operands_of_extensions_need_level_29() -> None:
     assert operand_feature_level(Operand(0x10001, (2,))) == 29
-
-
-def test_a_model_of_a_level_is_its_own_slice() -> None:
-    description = built("floor")
-    part = compliant_slice(description, 27)
-    assert part is not None
-    assert part.description is description
 
 
 @pytest.mark.slow

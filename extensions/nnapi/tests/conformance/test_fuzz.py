@@ -13,15 +13,10 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy_nnapi.conformance.fuzz import FuzzRun, run_fuzz
 from armpy_nnapi.conformance.fuzz.byte_random import ByteRandom, model_of_bytes
-from armpy_nnapi.conformance.fuzz.runner import bytes_of
 from armpy_nnapi.conformance.vectors import run_vectors
 from armpy_nnapi.validation.validate_model import validate_model
 from armpy_testing.backends.lying_backends import write_liar
-from armpy_testing.checkout import checkout_path
 
-DRIVERS = RuntimeOptions(
-    dynamic_backends_path=checkout_path("backends", "dynamic_examples", "drivers")
-)
 SEED = bytes(8)
 
 
@@ -50,12 +45,6 @@ def test_what_the_bytes_do_not_say_comes_from_their_seed() -> None:
     assert random.uniform(1, 3, (2,)).tolist() == usual.uniform(1, 3, (2,)).tolist()
 
 
-def test_wide_choices_are_more_bytes() -> None:
-    random = ByteRandom(SEED + bytes([1, 2, 9]))
-    assert random.integers(0, 65536) == 0x0201
-    assert random.integers(0, 256) == 9
-
-
 @pytest.mark.parametrize("data", [b"", b"\0", b"\xff" * 300, bytes(range(256)) * 2])
 def test_any_bytes_are_a_valid_model_and_always_the_same(data: bytes) -> None:
     model = model_of_bytes(data)
@@ -64,16 +53,6 @@ def test_any_bytes_are_a_valid_model_and_always_the_same(data: bytes) -> None:
     assert repr(again.description) == repr(model.description)
     for array, other in zip(again.inputs, model.inputs, strict=True):
         np.testing.assert_array_equal(array, other)
-
-
-@pytest.mark.slow
-def test_many_seeded_bytes_make_models_of_many_operations() -> None:
-    codes = {
-        node.type
-        for number in range(60)
-        for node in model_of_bytes(bytes_of(0, number)).description.main.operations
-    }
-    assert len(codes) > 40
 
 
 MAXIMA = 17
@@ -139,13 +118,6 @@ def test_a_search_of_which_the_backend_ran_nothing_proves_nothing(tmp_path: Path
     run = search(tmp_path, options, "Liar", 4)
     assert run.shortcomings == ("no layer ran on Liar: this proves nothing about it",)
     assert not run.is_passed
-
-
-@pytest.mark.slow
-def test_a_search_ends_when_its_time_is_over(tmp_path: Path) -> None:
-    run = run_fuzz("CpuRef", engine="seeded", seconds=1.0, folder=tmp_path, jobs=1)
-    assert run.num_models > 0
-    assert run.duration_s < 60
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from armpy.execution import RuntimeOptions
 from armpy_conformance.result import Outcome
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.conformance.random_graphs import run_random_graphs
-from armpy_nnapi.conformance.random_graphs.building import build_model
 from armpy_nnapi.conformance.random_graphs.generator import RandomModel, random_model
 from armpy_nnapi.conformance.random_graphs.making import random_call
 from armpy_nnapi.conformance.random_graphs.recipes import recipes
@@ -122,13 +121,6 @@ def test_models_run_on_the_reference(manager: DeviceManager) -> None:
         assert len(runs(manager, model)) == len(model.description.main.outputs)
 
 
-def test_an_application_can_build_the_models(manager: DeviceManager) -> None:
-    for seed in FEW:
-        model = random_model(seed)
-        built = build_model(model.description, manager)
-        assert len(built.operation_order) == len(model.description.main.operations)
-
-
 def test_models_with_tensors_without_elements_run(manager: DeviceManager) -> None:
     empty = 0
     for seed in range(60):
@@ -214,12 +206,6 @@ def test_a_layer_that_cannot_be_prepared_after_all_fails(tmp_path: Path) -> None
     options = write_liar(tmp_path / "liars", raising)
     result = run_random_graphs("Liar", 4, runtime_options=options)
     assert any("could not be prepared: " in r.text for r in result.problems)
-
-
-def test_results_are_in_the_order_of_the_seeds() -> None:
-    result = run_random_graphs("CpuRef", 25, seed=7, jobs=2)
-    expected = [f"random/random_{seed}/compared with CpuRef" for seed in range(7, 32)]
-    assert [r.case for r in result.results] == expected
 
 
 def test_jobs_do_not_change_results() -> None:

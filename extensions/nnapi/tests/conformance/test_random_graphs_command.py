@@ -20,12 +20,6 @@ COMMAND = ["conformance", "random-graphs", "--jobs", "1"]
 
 
 @pytest.mark.slow
-def test_models_that_agree_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command([*COMMAND, "--backend", "CpuRef", "--count", "5"]) == 0
-    assert "CpuRef: 5 passed in" in capsys.readouterr().out
-
-
-@pytest.mark.slow
 def test_the_result_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--backend", "CpuRef", "--count", "3", "--seed", "40", "--json"]
     assert armpy_command([*COMMAND, *options]) == 0
