@@ -66,13 +66,6 @@ def sources(session: nox.Session) -> None:
 
 
 @nox.session
-def new_user(session: nox.Session) -> None:
-    """Follow a new user from an empty environment to results, and time it."""
-    session.install("build")
-    session.run("python", "scripts/new_user.py", *session.posargs)
-
-
-@nox.session
 def release(session: nox.Session) -> None:
     """Build a release and check it; arguments after ``--`` go to scripts/release.py."""
     session.install(".[release]")

@@ -8,9 +8,8 @@ Usage::
 1. Every distribution of the repository has the same version, and CHANGELOG.md has a dated section
    for it; a tag, if one is given, names it. Extensions pin the others to that version. Backends
    admit it, and may admit others: the contract that they need has versions of its own.
-2. Source archives and wheels of all distributions are built. Each wheel gets a bill of materials
-   (`bill_of_materials.py`); all pass ``twine check --strict``, and the checks of what wheels hold
-   (`wheel_contents.py`).
+2. Source archives and wheels of all distributions are built. They pass ``twine check --strict``,
+   and the checks of what wheels hold (`wheel_contents.py`).
 3. Each extra that users install is installed from them in a fresh environment, where it has to run
    a model on both backends. Each backend that is a distribution of its own is installed, too.
 4. A bill of materials (CycloneDX, JSON) of an environment with all these extras is written.
@@ -33,7 +32,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bill_of_materials import add_bill
 from packaging.requirements import Requirement
 from try_sources import build as build_copy
 from try_sources import copy_project
@@ -158,7 +156,7 @@ def build(folders: Iterable[Path], out: Path) -> list[str]:
             problems = run([sys.executable, "-m", "build", "--outdir", str(out), str(copy)])
         if problems:
             return problems
-    problems = finish_wheels(out)
+    problems = wheel_problems(out)
     files = sorted(str(path) for path in out.iterdir() if path.suffix in (".whl", ".gz"))
     return problems or run([sys.executable, "-m", "twine", "check", "--strict", *files])
 
@@ -171,14 +169,12 @@ def rehearse(folders: Iterable[Path], out: Path) -> list[str]:
             build_copy(folder, Path(work))
         for path in Path(work, "dist").iterdir():
             shutil.copy(path, out)
-    return finish_wheels(out)
+    return wheel_problems(out)
 
 
-def finish_wheels(out: Path) -> list[str]:
-    """Give each wheel its bill of materials; return what is wrong with them."""
+def wheel_problems(out: Path) -> list[str]:
+    """What is wrong with the wheels in a folder."""
     wheels = sorted(out.glob("*.whl"))
-    for wheel in wheels:
-        add_bill(wheel)
     return [f"{wheel.name}: {problem}" for wheel in wheels for problem in problems_in(wheel)]
 
 

@@ -2,7 +2,6 @@
 
 - `commands`: pictures, drawings and pages that commands of the project make when the site is built
 - `navigation`: the list of pages at the side, and the pages that a search finds
-- `previews`: descriptions of pages, for searches and links
 - `reference`: pages of the reference that follow from definitions
 - `speeds`: a chart of speed by model
 - `tables`: marks wide tables
@@ -12,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import commands, navigation, previews, reference, speeds, tables
+from . import commands, navigation, reference, speeds, tables
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -20,6 +19,6 @@ if TYPE_CHECKING:
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Connect with Sphinx, which calls this."""
-    for part in (commands, navigation, previews, reference, speeds, tables):
+    for part in (commands, navigation, reference, speeds, tables):
         part.connect(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

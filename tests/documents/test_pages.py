@@ -36,6 +36,7 @@ NOT_RUN = {
     "installs PyTorch, which takes gigabytes": 2,
     "needs tracefs, perf and the rights to use them": 1,
     "runs the tests, as .ci/run does": 5,
+    "takes minutes to hours": 1,
     "trains a model with TensorFlow": 1,
 }
 """Why blocks are not run, and how many of each reason there are."""

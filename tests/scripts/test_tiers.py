@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDER = "tests/scripts"
 FILE = f"{FOLDER}/test_tiers.py::"
-OF_A_SLOW_FILE = f"{FOLDER}/test_mutate.py::"
+OF_A_SLOW_FILE = f"{FOLDER}/test_build_kernels.py::"
 QUICK = f"{FILE}test_ci_runs_all_slow_tests"
 SLOW = f"{FILE}test_all_tests_are_run_where_a_variable_asks_for_them"
 NIGHTLY = f"{FILE}test_nightly_tests_are_run_in_full_only"

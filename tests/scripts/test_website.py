@@ -15,7 +15,7 @@ addnodes = pytest.importorskip("sphinx.addnodes", reason="needs the extra docs")
 
 from sphinx.errors import ExtensionError  # noqa: E402  # after the check that it is there
 
-from scripts.website import commands, navigation, previews, speeds, tables  # noqa: E402
+from scripts.website import commands, navigation, speeds, tables  # noqa: E402
 
 
 def test_a_command_that_fails_ends_the_build_with_its_output(tmp_path: Path) -> None:
@@ -93,11 +93,3 @@ def test_tables_of_many_columns_are_marked() -> None:
         document = nodes.bullet_list("", table)
         tables.mark_wide(None, document)  # type: ignore[arg-type]  # which it does not read
         assert table["classes"] == classes
-
-
-def test_a_page_is_described_by_its_first_paragraph() -> None:
-    section = nodes.section("", nodes.title(text="t"), nodes.paragraph(text="One\ntwo."))
-    document = nodes.bullet_list("", nodes.note("", nodes.paragraph(text="note")), section)
-    assert previews.description(document) == "One two."
-    section[1] = nodes.paragraph(text="word " * 100)
-    assert previews.description(document) == "word " * 39 + "word ..."

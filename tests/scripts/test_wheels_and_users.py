@@ -1,4 +1,4 @@
-"""The scripts that try wheels and follow a new user: what they must catch, they catch."""
+"""The scripts that try wheels and build a release."""
 
 from __future__ import annotations
 
@@ -21,48 +21,6 @@ def script(name: str) -> ModuleType:
     sys.modules[name] = module  # its dataclasses look there
     spec.loader.exec_module(module)
     return module
-
-
-def test_a_command_that_fails_ends_the_users_path(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    user = script("new_user")
-    steps = [
-        user.Step([sys.executable, "-c", "pass"]),
-        user.Step([sys.executable, "-c", "raise SystemExit(3)"]),
-        user.Step([sys.executable, "-c", "print('never')"]),
-    ]
-    assert user.follow(steps, tmp_path) == 1
-    out = capfd.readouterr().out
-    assert "exit code 3" in out
-    assert "\nnever\n" not in out
-    assert user.follow(steps[:1], tmp_path) == 0
-    assert "1 commands, no error" in capfd.readouterr().out
-
-
-def test_files_of_a_command_are_checked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    user = script("new_user")
-    pictures = tmp_path / "pictures"
-    pictures.mkdir()
-    for name in ("a.png", "b.png"):
-        (pictures / name).touch()
-    table = tmp_path / "results.csv"
-    table.write_text("file,class\na.png,1\nb.png,2\n")
-    assert user.wrong_rows(table, pictures) == ""
-    table.write_text("file,class\na.png,1\n")
-    assert user.wrong_rows(table, pictures) == "1 rows for 2 pictures"
-    step = user.Step([sys.executable, "-c", ""], lambda: user.wrong_rows(table, pictures))
-    assert user.follow([step], tmp_path) == 1
-    assert "1 rows for 2 pictures" in capfd.readouterr().out
-
-
-def test_a_path_that_takes_too_long_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    user = script("new_user")
-    monkeypatch.setattr(user, "LIMIT_S", 0.0)
-    assert user.follow([user.Step([sys.executable, "-c", ""])], tmp_path) == 1
-    assert "too slow" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
