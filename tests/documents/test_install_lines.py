@@ -21,7 +21,7 @@ FORMS = {
     "nnapi": {"", "conformance"},
     "onnx": {""},
     # A server or cluster each.
-    "serving": {"", "grpc", "kserve", "mlserver", "ray", "spark"},
+    "serving": {"", "grpc", "kserve", "ray", "spark"},
     "tools": {"cli"},
     "torch": {""},
 }

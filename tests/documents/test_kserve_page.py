@@ -76,10 +76,3 @@ def test_the_files_for_a_cluster_are_there() -> None:
     named = [word for line in CLUSTER for word in line if word.startswith("examples/")]
     assert len(named) == 3
     assert all((ROOT / word).is_file() for word in named)
-
-
-def test_the_settings_for_mlserver_name_the_adapter() -> None:
-    (text,) = (block.text for block in BLOCKS if block.kind == "json")
-    module, _, name = json.loads(text)["implementation"].rpartition(".")
-    source = (ROOT / "extensions" / "serving" / f"{module.replace('.', '/')}.py").read_text()
-    assert f"class {name}(" in source

@@ -78,7 +78,6 @@ class ModelHealth:
         self._answered_s = time.monotonic()
         self._failure = ""
         self._failed_s = 0.0
-        self._is_tried = False
         self._trial: Future[dict[str, Array]] | None = None
 
     @contextmanager
@@ -98,15 +97,13 @@ class ModelHealth:
             del self._running[number]
             self._ended(error)
 
-    def problem(self, wait_s: float = _WAIT_S, *, needs_trial: bool = False) -> str:
+    def problem(self, wait_s: float = _WAIT_S) -> str:
         """Reason why requests cannot be answered; empty if they can, as far as is known.
 
         Parameters
         ----------
         wait_s : float
             Time to wait for a trial that is needed; without its end, what was known before counts.
-        needs_trial : bool
-            Whether a failure counts only when a trial has failed, too.
         """
         if self.model.is_closed:
             return "the model is closed"
@@ -118,7 +115,7 @@ class ModelHealth:
             return reason
         if self._failure or now_s - self._answered_s > IDLE_S:
             self._try(wait_s)
-        return "" if needs_trial and not self._is_tried else self._failure
+        return self._failure
 
     def _try(self, wait_s: float) -> None:
         """Run the model with zeros, unless that is under way."""
@@ -165,7 +162,6 @@ class ModelHealth:
             return
         about = "a trial has failed" if trial else "a request has failed"
         self._failed_s, self._failure = now_s, f"{about}: {error}"
-        self._is_tried = trial or has_state(self.model)
 
 
 def is_fault(error: BaseException) -> bool:

@@ -96,21 +96,6 @@ def test_a_model_whose_trial_fails_is_not_ready_until_one_succeeds(
     assert served.health.problem(20) == ""
 
 
-def test_a_failed_request_alone_is_not_enough_where_a_trial_is_needed(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pending: Future[object] = Future()
-    served = ServedModel(model, "m")
-    fail_once(served, monkeypatch, DeadObjectError("gone"))
-    with monkeypatch.context() as patch:
-        patch.setattr(Model, "start", lambda *_, **__: pending)
-        assert "gone" in served.health.problem(0.01)
-        assert served.health.problem(0.01, needs_trial=True) == ""
-        pending.set_exception(DeadObjectError("gone"))
-        patch.setattr(Model, "start", failing(DeadObjectError("still gone")))
-        assert "still gone" in served.health.problem(0.01, needs_trial=True)
-
-
 def test_an_answer_shows_that_the_model_is_ready_again(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
