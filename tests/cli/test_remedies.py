@@ -107,7 +107,7 @@ def test_commands_in_messages_exist_with_their_options() -> None:
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
-_COMMAND_LINES = {"cli", "commands", "execute_network", "kserve", "__main__.py", "installation.py"}
+_COMMAND_LINES = {"cli", "commands", "kserve", "__main__.py", "installation.py"}
 """Folders and files of commands, whose texts only command lines get."""
 
 

@@ -129,7 +129,6 @@ class Reader:
         (packages / "surroundings.pth").write_text("\n".join(lines))
         scripts = {
             "armpy": "armpy",
-            "ExecuteNetwork": "armpy_compat.execute_network.command",
             "pip": "pip",
             "pytest": "pytest",
         }

@@ -73,10 +73,6 @@ def describe(file: ModelFile) -> Mapping[str, str]:
     }
 
 
-def _input(layer: FileLayer) -> ArmnnBinding:
-    return ArmnnBinding(layer.name, layer.binding_id, _info(layer, 0))
-
-
 def _output(layer: FileLayer, contents: FileContents) -> ArmnnBinding:
     """An output, described by the layer that it reads."""
     if len(layer.sources) != 1 or layer.sources[0][0] not in contents.layers:

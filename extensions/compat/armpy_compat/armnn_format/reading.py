@@ -11,7 +11,6 @@ from armpy.errors import ParserError
 from armpy.plugins.hooks.flatbuffers import Ledger, Schema, TableReader
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA
 
-IDENTIFIER = b"ARMN"
 _IDENTIFIER_END = 8
 _SLOT_SHIFT = 32
 _BINDABLE = ("Input", "Output")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -179,8 +179,3 @@ OLD_FILES = (
     ),
 )
 """Layers of old versions, and weights as fields."""
-
-
-def network_texts(files: Iterable[OneLayer]) -> list[bytes]:
-    """The bytes of several files."""
-    return [file.data() for file in files]

@@ -9,7 +9,6 @@ always gives the same bytes.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from functools import cache
@@ -17,14 +16,13 @@ from functools import cache
 import pytest
 
 import armpy
-from armpy.errors import ParserError, UnimplementedError
-from armpy_compat.armnn_format import write
-from armpy_compat.armnn_format.writer import EMITTERS
-from armpy_conformance.cases import operation_cases
+from armpy.errors import ParserError
 from armpy_testing.models.mutations import mutated
 from armpy_testing.models.small_runs import run_if_small
 
-from .armnn_networks import OLD_FILES, network_texts
+from ..armnn_texts import armnn_file
+from .armnn_networks import OLD_FILES
+from .test_published_cases import CASES
 
 COUNT = int(os.environ.get("ARMPY_ARMNN_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -39,14 +37,8 @@ RUNTIME = armpy.Runtime(
 
 @cache
 def _seeds() -> tuple[bytes, ...]:
-    """A file of each operation that the writer takes, and files of old versions."""
-    files: dict[str, bytes] = {}
-    for case in operation_cases():
-        name = case.operation.name
-        if name in EMITTERS and name not in files:
-            with contextlib.suppress(UnimplementedError):
-                files[name] = write(case.graph())
-    return (*files.values(), *network_texts(OLD_FILES))
+    """Arm NN's published files, where they are beside the checkout, and files of old versions."""
+    return (*(armnn_file(case.text) for case in CASES), *(file.data() for file in OLD_FILES))
 
 
 def _try_one(data: bytes) -> str:

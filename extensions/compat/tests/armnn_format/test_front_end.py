@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 
-def test_registering_the_front_end_imports_no_reader_and_no_writer() -> None:
+def test_registering_the_front_end_imports_no_reader() -> None:
     code = (
         "import sys, armpy_compat.armnn_format.front_end as front_end\n"
         "front_end.armpy_register_front_end()\n"

@@ -1,1 +1,0 @@
-"""Arm NN's command ExecuteNetwork, run by armpy."""
