@@ -18,7 +18,7 @@ from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.errors import ArmpyError, InvalidArgumentError, suggest_path
 from armpy.model import Model
 
-_RESULT_SUFFIXES = (".csv", ".jsonl", ".npz")
+_RESULT_SUFFIXES = (".csv", ".jsonl")
 """Of the files of results that ``armpy pictures`` writes."""
 
 

@@ -15,7 +15,6 @@ from armpy.model import Model
 from armpy_testing.models.networks import f32
 from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
 from armpy_tools.cli.pictures.picture_files import PictureFiles
-from armpy_tools.cli.pictures.pictures_report import Sink
 from armpy_tools.cli.pictures.run_pictures import PictureRun
 from armpy_tools.pictures.detections import KEY_POINTS, Detection, Findings, Frame, KeyPoint, Pose
 from armpy_tools.pictures.drawing import colour_of, draw_picture, save_drawn
@@ -143,7 +142,7 @@ def test_objects_are_listed_and_drawn_for_one_picture_and_for_many(tmp_path: Pat
     )
     report, single = run_one(detector(), request)
     files = PictureFiles([path], None, str(tmp_path / "all"))
-    many = PictureRun(detector(), request, sink=Sink(files)).run([path])
+    many = PictureRun(detector(), request, files=files).run([path])
     for findings in (single, many.pictures[0].findings):
         assert findings is not None
         (cow,) = findings.detections

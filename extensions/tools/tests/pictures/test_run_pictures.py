@@ -1,4 +1,4 @@
-"""The command on many pictures: a row for each, files of results, and how often it is right."""
+"""The command on many pictures: a row for each, and files of results."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any  # JSON documents
 
 import numpy as np
 import pytest
 
 from armpy import ops
 from armpy.cli.inputs.request import InputRequest
-from armpy.cli.run.run_model import RANDOM_NUMBERS_HINT
 from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -25,7 +23,6 @@ from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
 from armpy_tools.cli.pictures.run_pictures import PictureRun
-from armpy_tools.pictures.ground_truth import Truths
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -54,24 +51,6 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, captured.out, captured.err
 
 
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    _, out, _ = run(capsys, *arguments, "--json")
-    content: dict[str, Any] = json.loads(out)
-    return content
-
-
-def test_classes_of_random_numbers_are_called_that(
-    folders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hint = f"armpy: hint: {RANDOM_NUMBERS_HINT}\n"
-    assert run(capsys)[2] == hint
-    assert armpy_command(["pictures", MODEL]) == 0
-    assert capsys.readouterr().err == hint
-    assert armpy_command(["run", MODEL, "--labels", LABELS]) == 0
-    assert capsys.readouterr().err == hint
-    assert hint not in run(capsys, str(folders / "seven" / "seven.png"))[2]
-
-
 def test_a_damaged_picture_is_reported_in_its_row_and_the_others_go_on(
     folders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,106 +67,39 @@ def test_a_damaged_picture_is_reported_in_its_row_and_the_others_go_on(
     assert (code, err) == (1, "")
 
 
-def test_the_same_answer_for_all_pictures_is_doubted(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    network = Network("untrained")
-    pixels = network.input("pixels", f32(1, 8, 8, 1))
-    rows = network.add(ops.Reshape((1, 64)), pixels)
-    weights = network.constant(np.full((10, 64), 1e-6, np.float32))
-    network.output("scores", network.add(ops.FullyConnected(), rows, weights))
-    path = tmp_path / "untrained.armpy"
-    Model(network).save(path)
-    armpy_command(["pictures", str(path), str(folders), "--range", "0,1"])
-    doubt = "all 3 pictures have the best class 0 with the score 0.0000. Check that the model is"
-    assert doubt in capsys.readouterr().err
-    assert "have the best class" not in run(capsys, str(folders))[2]
-
-
-def test_folders_give_the_accuracy(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, str(folders), "--truth", "folders")
-    assert code == 1
-    # Of equal scores the first counts: after the eight come 0, 1, 2 and 3.
-    assert "top-1 66.7% (2 of 3), top-5 100.0% (3 of 3)" in out
-    place = out.index("Confusion")
-    table = [line.split() for line in out[place:].splitlines()[1:4]]
-    assert table == [
-        ["truth", "three", "seven", "eight", "right"],
-        ["three", "1", "1", "50%"],
-        ["seven", "1", "100%"],
-    ]
-
-
-def test_a_file_of_labels_names_the_pictures_and_gives_the_accuracy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in NAMES:
-        shutil.copy(DIGITS / "pictures" / f"{name}.png", tmp_path)
-    lines = [f"{name}.png,{NAMES[0] if name == 'nine' else name}" for name in NAMES]
-    (tmp_path / "truth.csv").write_text("\n".join(lines))
-    result = document(capsys, "--truth", str(tmp_path / "truth.csv"))
-    accuracy = result["accuracy"]
-    assert (accuracy["pictures"], accuracy["top1"], accuracy["top1_share"]) == (10, 9, 0.9)
-    assert [p["is_right"] for p in result["pictures"]] == [True] * 9 + [False]
-    wrong = [c for c in accuracy["confusion"] if c["truth"] != c["predicted"]]
-    assert [(c["truth"], c["predicted"], c["count"]) for c in wrong] == [("zero", "nine", 1)]
-
-
-def test_a_label_that_is_no_class_stops_the_run(
-    folders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folders / "truth.csv").write_text("three/three.png,thre\n")
-    code, out, err = run(capsys, "--truth", str(folders / "truth.csv"))
-    assert (code, out) == (2, "")
-    assert "'thre' is not a class of the model" in err
-    assert "Did you mean 'three'?" in err
-
-
 def test_results_are_written_as_a_table(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folders / "results.csv"
-    run(capsys, f"{folders}/*/*.png", "--output", str(path), "--top", "2", "--truth", "folders")
+    run(capsys, f"{folders}/*/*.png", "--output", str(path), "--top", "2")
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [Path(row["file"]).name for row in rows] == [
         *("bad.png", "seven.png", "eight.png", "three.png")
     ]
     assert rows[0]["error"] == "not a picture that can be read"
-    assert (rows[1]["class"], rows[1]["label"], rows[1]["truth"]) == ("7", "seven", "seven")
+    assert (rows[1]["class"], rows[1]["label"]) == ("7", "seven")
     assert float(rows[1]["score"]) == pytest.approx(255 / 256, abs=1e-5)
-    assert [row["right"] for row in rows] == ["", "1", "0", "1"]
     assert "class_2" in rows[0]
     assert "class_3" not in rows[0]
 
 
-def test_results_are_written_as_lines_and_as_arrays(
-    folders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines, arrays = folders / "results.jsonl", folders / "results.npz"
-    for path in (lines, arrays):
-        run(capsys, str(folders), "--output", str(path))
+def test_results_are_written_as_lines(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = folders / "results.jsonl"
+    run(capsys, str(folders), "--output", str(lines))
     rows = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [bool(row["error"]) for row in rows] == [True, False, False, False]
     assert rows[1]["outputs"][0]["classes"][0]["label"] == "seven"
-    with np.load(arrays) as archive:
-        assert [Path(file).stem for file in archive["files"]] == ["seven", "eight", "three"]
-        scores = archive["StatefulPartitionedCall_1_0"]
-    assert (scores.dtype, scores.shape) == (np.int8, (3, 10))
-    assert scores.argmax(axis=1).tolist() == [7, 8, 3]
 
 
 def test_arrays_and_random_numbers_have_a_file_of_results_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.save(tmp_path / "x.npy", np.full((1, 16, 16, 1), -128, np.int8))
-    path = tmp_path / "y.npz"
-    code, out, _ = run(capsys, "--input", str(tmp_path / "x.npy"), "--output", str(path))
-    assert code == 0
-    assert f"written: {path}\n" in out
-    with np.load(path) as archive:
-        assert archive["StatefulPartitionedCall_1_0"].shape == (1, 10)
-    code, _, _ = run(capsys, "--output", str(tmp_path / "y.csv"))
-    assert code == 0
-    assert (tmp_path / "y.csv").read_text().startswith("file,class,score,label,class_2")
+    path = tmp_path / "y.csv"
+    for inputs in (["--input", str(tmp_path / "x.npy")], []):
+        code, out, _ = run(capsys, *inputs, "--output", str(path))
+        assert code == 0
+        assert f"written: {path}\n" in out
+        assert path.read_text().startswith("file,class,score,label,class_2")
 
 
 @pytest.mark.parametrize(
@@ -196,10 +108,9 @@ def test_arrays_and_random_numbers_have_a_file_of_results_too(
         (["nowhere.png"], "'nowhere.png' does not exist"),
         (["nowhere/*.png"], "no file matches the pattern"),
         (["--batch", "2"], "--batch: there are no pictures"),
-        (["--output", "x.txt"], ".csv, .jsonl, .npz; got 'x.txt'. Write x.txt/ for a folder"),
+        (["--output", "x.txt"], ".csv, .jsonl; got 'x.txt'. Write x.txt/ for a folder"),
         (["--output", "nowhere/x.csv"], "there is no such folder. Got nowhere"),
         ([LABELS, LABELS + "*", "--batch", "2"], "does not take so many pictures together"),
-        (["--truth", "nowhere.csv"], "nowhere.csv: cannot be read"),
     ],
 )
 def test_wrong_options_are_reported_before_anything_runs(
@@ -275,16 +186,13 @@ def test_a_batch_that_does_not_come_out_again_is_an_error(keep_dims: bool, tmp_p
         PictureRun(Model(net), PictureRequest(image=paths[0]), batch=2).run(paths)
 
 
-def test_a_picture_that_the_model_refuses_keeps_its_label(tmp_path: Path) -> None:
+def test_a_picture_that_the_model_refuses_has_an_error_in_its_row(tmp_path: Path) -> None:
     net = Network("two by two")
     value = net.input("x", f32(1, None, None, 1))
     net.output("y", net.add(ADD, value, net.constant(np.zeros((1, 2, 2, 1), np.float32))))
     (path,) = greys(tmp_path, 0)
-    truths = Truths("truth.csv", (("0.png", "two"),))
-    run = PictureRun(Model(net), PictureRequest(image=path), truths=truths)
-    (picture,) = run.run([path]).pictures
+    (picture,) = PictureRun(Model(net), PictureRequest(image=path)).run([path]).pictures
     assert "(1, 2, 2, 1)" in picture.error
-    assert picture.truth == "two"
 
 
 def test_what_the_model_remembers_is_forgotten_between_pictures(tmp_path: Path) -> None:
@@ -315,7 +223,7 @@ def test_one_picture_runs_on_a_model_that_takes_two(
     assert picture["outputs"][0]["max"] == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "npz"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_name_that_is_no_utf_8_is_written_with_its_bytes_escaped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
@@ -330,11 +238,7 @@ def test_a_name_that_is_no_utf_8_is_written_with_its_bytes_escaped(
     code, out, err = run(capsys, str(place), "--output", str(path))
     assert (code, err) == (0, "")
     assert "caf\\udce9.png" in out
-    if suffix == "npz":
-        with np.load(path) as arrays:
-            assert [Path(name).name for name in arrays["files"]] == ["caf\\udce9.png"]
-    else:
-        assert "caf\\udce9.png" in path.read_text("utf-8")
+    assert "caf\\udce9.png" in path.read_text("utf-8")
 
 
 def test_several_pictures_are_run_one_by_one(

@@ -35,21 +35,10 @@ from armpy.cli.run.command import run_options
     help="Least score of an object or a person that counts.",
 )
 @click.option(
-    "--truth",
-    metavar="FILE.csv|folders",
-    help="Labels of the pictures: a file with a picture and its label in each line, or the "
-    "folder that each is in. Adds the model's accuracy.",
-)
-@click.option(
     *OUTPUT,
     type=click.Path(writable=True),
-    help="Write the results to FILE.csv, FILE.jsonl or FILE.npz; otherwise to a folder: "
-    "each output as .npy, and of several pictures a result file for each.",
-)
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Skip pictures whose result files are whole in the folder of --output.",
+    help="Write the results to FILE.csv or FILE.jsonl; otherwise to a folder: "
+    "each output as .npy, and of several pictures a folder for each.",
 )
 @click.option(
     "--save-pictures",
@@ -64,8 +53,7 @@ def command() -> None:
     PICTURES are files, folders, or patterns such as 'photos/*.jpg'. One file gets a report, several
     pictures get a table with a row for each; unreadable pictures are reported in their row, and the
     exit code is 1 at the end. Of very many, the table has the first and the last, with one class
-    each unless --top asks for more; --output has all, each as soon as it is there; with a folder,
-    --resume goes on after an interrupt (exit code 130).
+    each unless --top asks for more; --output has all.
 
     Without pictures it runs on arrays or random numbers as `armpy run`, which documents the other
     options, and --output writes one file of results.

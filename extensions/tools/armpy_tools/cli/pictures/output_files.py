@@ -8,9 +8,9 @@ from armpy.cli.files import write_outputs, writing
 from armpy.cli.run.results import Mask
 from armpy.cli.run.run_model import RunOutputs
 from armpy.ops.operation import Array
-from armpy_tools.cli.pictures.jobs.result_file import ResultFile
 from armpy_tools.cli.pictures.output_path import is_result_file
-from armpy_tools.cli.pictures.picture_result import PictureOutcome, PictureResult
+from armpy_tools.cli.pictures.picture_result import PictureResult
+from armpy_tools.cli.pictures.result_file import write_results
 from armpy_tools.pictures.masks import write_mask
 
 
@@ -21,10 +21,7 @@ def write_run(path: str, outputs: RunOutputs, top: int) -> list[str]:
     """
     if not is_result_file(path):
         return write_outputs_and_masks(path, outputs.results, outputs.read.masks)
-    with ResultFile(path, top, has_truth=False) as output:
-        result = PictureResult(outputs.origin, outputs.read.reports)
-        output.store([PictureOutcome(result, outputs.results)])
-        output.finish()
+    write_results(path, [PictureResult(outputs.origin, outputs.read.reports)], top)
     return [path]
 
 

@@ -8,7 +8,7 @@ from armpy.cli.files import check_writable
 from armpy.cli.options import check_folder_name
 from armpy.errors import InvalidArgumentError
 
-SUFFIXES = (".csv", ".jsonl", ".npz")
+SUFFIXES = (".csv", ".jsonl")
 """Of files with the results of all pictures; what ends otherwise is a folder of arrays."""
 
 

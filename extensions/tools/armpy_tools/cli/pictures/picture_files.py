@@ -51,8 +51,6 @@ class PictureFiles:
         if self._output is None:
             return ()
         folder = Path(self._output) / self.names[picture]
-        # The result file says that these files are whole, and is written after them.
-        folder.with_name(f"{folder.name}.json").unlink(missing_ok=True)
         return write_outputs_and_masks(str(folder), outputs, read.masks)
 
     def draw(

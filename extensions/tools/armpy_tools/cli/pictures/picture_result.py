@@ -1,16 +1,17 @@
-"""Results of pictures among several, and the few of many that are shown."""
+"""Results of pictures among several, and the report of a run on them."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import field
+from typing import TYPE_CHECKING
 
-from armpy.cli.run.results import OutputReport
 from armpy.core.dataclass import dataclass
-from armpy.ops.operation import Array
-from armpy_tools.pictures.detections import Findings
-from armpy_tools.pictures.ground_truth import AnswerCounter, Judgement
+
+if TYPE_CHECKING:
+    from armpy.cli.profile_report import ProfileReport, StepReport
+    from armpy.cli.run.results import OutputReport
+    from armpy.cli.run.run_model import RunTiming
+    from armpy.compiler import Placement
+    from armpy_tools.pictures.detections import Findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,6 @@ class PictureResult:
         None if there is an error.
     error : str
         Why the picture could not be used; empty if it could.
-    truth : str
-        Its label, as a text or a number; empty if it has none.
-    is_right : bool, optional
-        Whether the best class is that; None if nothing is known, or there is an error.
     findings : Findings, optional
         Objects or people, where the model looks for such.
     files : tuple of str
@@ -37,72 +34,52 @@ class PictureResult:
     file: str
     outputs: tuple[OutputReport, ...] = ()
     error: str = ""
-    truth: str = ""
-    is_right: bool | None = None
     findings: Findings | None = None
     files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class PictureOutcome:
-    """Outcome of one picture: its result, and the parts of the result.
+class PicturesReport:
+    """Report of a run on many pictures.
 
     Parameters
     ----------
-    result : PictureResult
-    outputs : mapping of str to ndarray, optional
-        As the model gives them; None if there is an error.
-    judgement : Judgement, optional
-        None if the picture has no label, or there is an error.
+    pictures : tuple of PictureResult
+        In the order in which they were given.
+    input : str
+        What each picture became.
+    placement : str
+    duration_s : float
+        From the first picture to the last, with reading them.
+    placed : Placement, optional
+    timing : RunTiming, optional
+        Of runs on the first pictures.
+    files : tuple of str
+        Paths of written files.
+    hints, metadata : tuple of str
+        As of `armpy.cli.run.run_model.RunReport`.
+    steps : tuple of StepReport
+    profile : ProfileReport, optional
     """
 
-    result: PictureResult
-    outputs: Mapping[str, Array] | None = None
-    judgement: Judgement | None = None
+    pictures: tuple[PictureResult, ...]
+    input: str
+    placement: str
+    duration_s: float
+    placed: Placement | None = None
+    timing: RunTiming | None = None
+    files: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    steps: tuple[StepReport, ...] = ()
+    profile: ProfileReport | None = None
 
+    @property
+    def failed(self) -> int:
+        """Return how many pictures could not be used."""
+        return sum(bool(picture.error) for picture in self.pictures)
 
-@dataclass(frozen=True, slots=True)
-class EarlierPart:
-    """Part of a job that another process has done.
-
-    Parameters
-    ----------
-    done : int
-        Pictures.
-    answers : AnswerCounter
-        Theirs.
-    """
-
-    done: int = 0
-    answers: AnswerCounter = field(default_factory=AnswerCounter)
-
-
-class ShownResults:
-    """The first and the last of many results: what a table shows, and all that is kept.
-
-    Parameters
-    ----------
-    most : int
-        How many of the first, and how many of the last.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.first: list[PictureResult] = []
-        self.last: deque[PictureResult] = deque(maxlen=most)
-        self.unusable: list[PictureResult] = []
-        """The first ones with an error of those that are among neither."""
-
-        self.count = 0
-
-    def add(self, result: PictureResult) -> None:
-        """Take in the next result."""
-        self.count += 1
-        if len(self.first) < self._most:
-            self.first.append(result)
-            return
-        if len(self.last) == self._most and len(self.unusable) < self._most:
-            pushed_out = self.last[0]
-            if pushed_out.error:
-                self.unusable.append(pushed_out)
-        self.last.append(result)
+    @property
+    def pictures_per_s(self) -> float:
+        """Return how many pictures were run in a second."""
+        return len(self.pictures) / self.duration_s if self.duration_s else 0.0

@@ -1,10 +1,10 @@
-"""Table that `run` prints of many pictures: a row for each, the accuracy, the placement."""
+"""Table that `armpy pictures` prints: a row for each picture, and the placement."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
@@ -15,14 +15,11 @@ from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
     from armpy.cli.run.results import ClassScore, OutputReport
-    from armpy_tools.cli.pictures.picture_result import PictureResult
-    from armpy_tools.cli.pictures.pictures_report import PicturesReport
-    from armpy_tools.pictures.ground_truth import Accuracy
+    from armpy_tools.cli.pictures.picture_result import PictureResult, PicturesReport
 
-_MOST_COLUMNS = 12
-"""Classes of a confusion table; with more of them, the commonest confusions are listed."""
+_SHOWN = 50
+"""Pictures at either end of a table; so many twice are shown whole."""
 
-_MOST_CONFUSIONS = 15
 _MOST_REGIONS = 3
 
 _ORDINALS = ("best", "2nd", "3rd")
@@ -39,25 +36,21 @@ def print_pictures(report: PicturesReport, *, shown: int = 1) -> None:
     """
     printer = Printer()
     folder = _common_folder([picture.file for picture in report.pictures])
-    total = report.total
+    total = len(report.pictures)
     where = f" in {folder}" if folder else ""
     printer.line(f"pictures: {total}{where}, each as {report.input or 'nothing'}")
-    if report.resumed:
-        printer.line(f"done before: {report.resumed}, which are not listed here")
     columns, rows = _table(report, folder, shown)
-    left_out = total - report.resumed - len(rows)
-    if left_out:
-        half = len(rows) // 2
-        rows.insert(half, [f"... {left_out} more ...", *[""] * (len(columns) - 1)])
+    left_out = total - 2 * _SHOWN
+    if left_out > 0:
+        rows[_SHOWN:-_SHOWN] = [[f"... {left_out} more ...", *[""] * (len(columns) - 1)]]
     printer.table(columns, rows)
     rate = f"{report.pictures_per_s:.1f} pictures/s"
     printer.line(f"time: {report.duration_s:.2f} s with reading them, {rate}")
     if report.failed:
         printer.marked(f"not used: {report.failed} of {total} pictures", is_good=False)
-    for picture in report.unusable:
-        printer.line(f"not used: {_short(picture.file, folder)}: {picture.error}")
-    if report.accuracy is not None:
-        _print_accuracy(printer, report.accuracy)
+    for picture in report.pictures[_SHOWN:-_SHOWN]:
+        if picture.error:
+            printer.line(f"not used: {_short(picture.file, folder)}: {picture.error}")
     if report.timing is not None:
         print_timing(printer, report.timing)
     if report.metadata:
@@ -76,12 +69,7 @@ def pictures_document(model: str, report: PicturesReport) -> dict[str, object]:
     document["placement"] = placement_in(report.placement, report.placed)
     document["layers_by_backend"] = report.placed.layers_by_backend if report.placed else {}
     document["pictures_per_s"] = report.pictures_per_s
-    if report.accuracy is not None:
-        shares = {
-            "top1_share": report.accuracy.top1_share,
-            "top5_share": report.accuracy.top5_share,
-        }
-        document["accuracy"] = asdict(report.accuracy) | shares
+    document["failed"] = report.failed
     return document
 
 
@@ -103,14 +91,12 @@ def _table(report: PicturesReport, folder: str, shown: int) -> tuple[list[str], 
     """Columns, and a row for each picture; without columns that have nothing in them."""
     used = [picture for picture in report.pictures if not picture.error]
     answers, cells = _answer_columns(used, shown)
-    columns = ["file", *answers, "truth", "right", "problem"]
+    columns = ["file", *answers, "problem"]
     by_file = iter(cells)
     rows: list[list[object]] = []
     for picture in report.pictures:
         answer = [""] * len(answers) if picture.error else next(by_file)
-        right = {True: "yes", False: "no", None: ""}[picture.is_right]
-        name = _short(picture.file, folder)
-        rows.append([name, *answer, picture.truth, right, picture.error])
+        rows.append([_short(picture.file, folder), *answer, picture.error])
     columns_used = [
         place
         for place, name in enumerate(columns)
@@ -178,41 +164,3 @@ def _figures(output: OutputReport) -> str:
     if output.min is None:
         return text
     return f"{text} {output.min:.4g} to {output.max:.4g}, mean {output.mean:.4g}"
-
-
-def _print_accuracy(printer: Printer, accuracy: Accuracy) -> None:
-    """Print how often a model was right, and its confusions."""
-    printer.heading("Accuracy")
-    text = f"top-1 {accuracy.top1_share:.1%} ({accuracy.top1} of {accuracy.pictures})"
-    if accuracy.num_classes > 5:  # it is called top-5
-        text += f", top-5 {accuracy.top5_share:.1%} ({accuracy.top5} of {accuracy.pictures})"
-    printer.line(text)
-    if accuracy.without_truth:
-        printer.line(f"without a label: {accuracy.without_truth} pictures, which do not count")
-    if accuracy.confusion:
-        _print_confusion(printer, accuracy)
-
-
-def _print_confusion(printer: Printer, accuracy: Accuracy) -> None:
-    """Print a table of truths and answers, or the commonest mistakes where it would be large."""
-    indexed = {entry.truth_index: entry.truth for entry in accuracy.confusion}
-    indexed |= {entry.predicted_index: entry.predicted for entry in accuracy.confusion}
-    names = [name for _, name in sorted(indexed.items())]
-    if len(names) > _MOST_COLUMNS:
-        wrong = [entry for entry in accuracy.confusion if entry.truth != entry.predicted]
-        wrong.sort(key=lambda entry: -entry.count)
-        shown = wrong[:_MOST_CONFUSIONS]
-        printer.heading(f"Confusions ({len(shown)} of {len(wrong)})")
-        printer.table(
-            ["count>", "truth", "taken for"], [(c.count, c.truth, c.predicted) for c in shown]
-        )
-        return
-    counts = {(entry.truth, entry.predicted): entry.count for entry in accuracy.confusion}
-    printer.heading("Confusion (a row for each truth, a column for each answer)")
-    rows: list[list[object]] = []
-    for truth in names:
-        total = sum(counts.get((truth, name), 0) for name in names)
-        if total:
-            own = [counts.get((truth, name), "") for name in names]
-            rows.append([truth, *own, f"{counts.get((truth, truth), 0) / total:.0%}"])
-    printer.table(["truth", *(f"{name}>" for name in names), "right>"], rows)

@@ -1,9 +1,9 @@
-"""Runs a model on many pictures, side by side or several together, and keeps few of the results."""
+"""Runs a model on many pictures, side by side or several together."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -12,27 +12,21 @@ import numpy as np
 from armpy.backend import Progress, report_progress
 from armpy.cli.files import write_text
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.labels import Labels, read_labels
+from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.normalization import normalization_of
-from armpy.cli.run.results import OutputReader, ReadOutputs
+from armpy.cli.run.results import OutputReader
 from armpy.cli.run.run_model import profiled, time_runs
 from armpy.core.units import type_name
 from armpy.errors import InvalidArgumentError, LayerValidationError
-from armpy.execution import TensorSpec, dequantize_array
+from armpy.execution import TensorSpec
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.profiling import Profiler, to_chrome_trace
 from armpy.tensor import format_shape
 from armpy.types import BackendId
 from armpy_tools.cli.pictures.one_picture import PictureRequest, findings_of
-from armpy_tools.cli.pictures.picture_result import (
-    EarlierPart,
-    PictureOutcome,
-    PictureResult,
-    ShownResults,
-)
-from armpy_tools.cli.pictures.pictures_report import PicturesReport, Sink
-from armpy_tools.pictures.ground_truth import Classes, Judgement, Truths
+from armpy_tools.cli.pictures.picture_files import PictureFiles
+from armpy_tools.cli.pictures.picture_result import PictureResult, PicturesReport
 from armpy_tools.pictures.picture_reader import (
     InputPicture,
     in_order,
@@ -44,12 +38,6 @@ from armpy_tools.pictures.picture_reader import (
 
 _READ_AHEAD = 4
 """Pictures that wait at least for those before them, beside the ones that threads are busy with."""
-
-_SHOWN = 50
-"""Pictures at either end of a table; so many twice are shown whole."""
-
-_LEAST_DOUBTED = 3
-"""Pictures with the same answer from which on it is said."""
 
 _REPORTED_EVERY_S = 0.1
 """A bar is drawn no more often: it takes as long as a small network."""
@@ -66,8 +54,8 @@ class PictureRun:
         With the first picture as its image.
     batch : int
         How many pictures the model gets together, where it leaves that open.
-    truths : Truths, optional
-    sink : Sink
+    files : PictureFiles, optional
+        Files that each picture has of its own.
     num_threads : int, optional
         As the user limits them.
 
@@ -89,8 +77,7 @@ class PictureRun:
         request: PictureRequest,
         *,
         batch: int | None = None,
-        truths: Truths | None = None,
-        sink: Sink | None = None,
+        files: PictureFiles | None = None,
         num_threads: int | None = None,
     ) -> None:
         if len(model.inputs) != 1:
@@ -114,8 +101,7 @@ class PictureRun:
         self._request = request
         self._spec: TensorSpec = model.inputs[0]
         self._batch = _batch_of(self._spec, batch)
-        self._truths = truths
-        self._sink = Sink() if sink is None else sink
+        self._files = files
         self._metadata = FileMetadata(model)
         self._normalization = normalization_of(request.picture) or self._metadata.normalization(
             input_of_one(self._spec)
@@ -132,52 +118,30 @@ class PictureRun:
             and not self._has_state
             and request.trace is None
         )
-        self._classes: Classes | None = None
         self._hints: list[str] = []
         self._input = ""
         self._first: dict[str, Array] | None = None
 
-    def run(self, pictures: Sequence[str], earlier: EarlierPart | None = None) -> PicturesReport:
-        """Run on pictures, besides those of an earlier part.
+    def run(self, pictures: Sequence[str]) -> PicturesReport:
+        """Run on pictures.
 
         Raises
         ------
         InvalidArgumentError
             If the request does not fit the model, whatever the picture.
         """
-        truths = self._truths.labels_of(pictures) if self._truths else [""] * len(pictures)
-        earlier = EarlierPart() if earlier is None else earlier
-        total = earlier.done + len(pictures)
-        done, failed, answers = 0, 0, earlier.answers
+        results: list[PictureResult] = []
         begin = reported = time.perf_counter()
-        shown = ShownResults(_SHOWN)
         with closing(self._batches(pictures)) as batches:
             for batch in batches:
-                outcomes = self._run_batch(batch, truths[done : done + len(batch)])
-                for outcome in outcomes:
-                    shown.add(outcome.result)
-                    failed += bool(outcome.result.error)
-                    if self._truths and not outcome.result.error:
-                        answers.add(outcome.judgement)
-                if self._sink.store is not None:
-                    self._sink.store(outcomes)
-                done += len(batch)
+                results += self._run_batch(batch)
                 now = time.perf_counter()
-                if now - reported >= _REPORTED_EVERY_S or done == len(pictures):
+                if now - reported >= _REPORTED_EVERY_S or len(results) == len(pictures):
                     reported = now
-                    progress = Progress(BackendId("armpy"), "pictures", earlier.done + done, total)
-                    report_progress(progress)
-        duration_s = time.perf_counter() - begin
-        accuracy = None if self._classes is None else answers.accuracy(self._classes)
-        report = self._report((*shown.first, *shown.last), duration_s)
-        return replace(
-            report,
-            total=total,
-            failed=failed,
-            resumed=earlier.done,
-            unusable=tuple(shown.unusable),
-            accuracy=accuracy,
-        )
+                    report_progress(
+                        Progress(BackendId("armpy"), "pictures", len(results), len(pictures))
+                    )
+        return self._report(tuple(results), time.perf_counter() - begin)
 
     def _batches(self, pictures: Sequence[str]) -> Generator[list[InputPicture], None, None]:
         """Pictures that the model gets together, in their order; one that is damaged is alone."""
@@ -220,13 +184,11 @@ class PictureRun:
             raise error
         return str(error)
 
-    def _run_batch(
-        self, batch: Sequence[InputPicture], truths: Sequence[str]
-    ) -> list[PictureOutcome]:
+    def _run_batch(self, batch: Sequence[InputPicture]) -> list[PictureResult]:
         """Run on pictures of one shape, or report the error of each."""
         rows = [picture.elements for picture in batch if picture.elements is not None]
         if not rows:
-            return _unusable(batch, truths, batch[0].error)
+            return _unusable(batch, batch[0].error)
         for picture in batch:
             if picture.hint and picture.hint not in self._hints:
                 self._hints.append(picture.hint)
@@ -243,10 +205,10 @@ class PictureRun:
             except LayerValidationError as refusal:
                 error = self._shape_error(refusal)
         if results is None:
-            return _unusable(batch, truths, error)
+            return _unusable(batch, error)
         return [
-            self._outcome(picture, self._row(results, number, len(rows)), truth)
-            for number, (picture, truth) in enumerate(zip(batch, truths, strict=True))
+            self._result(picture, self._row(results, number, len(rows)))
+            for number, picture in enumerate(batch)
         ]
 
     def _row(self, results: Mapping[str, Array], number: int, count: int) -> dict[str, Array]:
@@ -269,56 +231,18 @@ class PictureRun:
                 )
         return {name: array[number : number + 1] for name, array in results.items()}
 
-    def _outcome(
-        self, picture: InputPicture, results: Mapping[str, Array], truth: str
-    ) -> PictureOutcome:
-        """Return the outcome of a picture by the outputs."""
+    def _result(self, picture: InputPicture, results: Mapping[str, Array]) -> PictureResult:
+        """Return the result of a picture by the outputs, and write its files."""
         read = self._reader.read(results)
         assert picture.elements is not None
         shown = shown_size(picture.elements)
         min_score = self._request.min_score
         findings = findings_of(self._reader, results, shown, picture.frame, min_score)
-        judgement = self._judge(results, read, truth) if self._truths else None
         files: list[str] = []
-        if self._sink.files is not None:
-            files += self._sink.files.keep(picture.file, results, read)
-            files += self._sink.files.draw(picture.file, read, findings, picture.frame)
-        is_right = None if judgement is None else judgement.rank == 0
-        result = PictureResult(
-            picture.file, read.reports, "", truth, is_right, findings, tuple(files)
-        )
-        return PictureOutcome(result, results, judgement)
-
-    def _judge(
-        self, results: Mapping[str, Array], read: ReadOutputs, truth: str
-    ) -> Judgement | None:
-        """Judge a picture's classes by its true class; None if that is not known."""
-        report = read.reports[0]
-        if len(read.reports) != 1 or not report.classes:
-            raise InvalidArgumentError(
-                "the model has no output of class scores to compare with the labels",
-                where="--truth",
-                actual=", ".join(
-                    f"'{output.name}' {format_shape(output.shape)}" for output in read.reports
-                ),
-            )
-        spec = self._model.outputs[0]
-        scores = dequantize_array(results[spec.name], spec.info).reshape(-1).astype(np.float64)
-        if self._classes is None:
-            self._classes = self._all_classes(read.labels.get(spec.name), scores.size)
-        if not truth:
-            return None
-        wanted = self._classes.index(truth)
-        order = np.argsort(-scores, kind="stable")
-        return Judgement(wanted, int(order[0]), int(np.flatnonzero(order == wanted)[0]))
-
-    def _all_classes(self, labels: Labels | None, num_classes: int) -> Classes:
-        """The model's classes; every label of the file of truths is looked up at once."""
-        assert self._truths is not None
-        classes = Classes(labels, num_classes, self._truths.source)
-        for _, label in self._truths.entries:
-            classes.index(label)
-        return classes
+        if self._files is not None:
+            files += self._files.keep(picture.file, results, read)
+            files += self._files.draw(picture.file, read, findings, picture.frame)
+        return PictureResult(picture.file, read.reports, "", findings, tuple(files))
 
     def _report(self, pictures: tuple[PictureResult, ...], duration_s: float) -> PicturesReport:
         """Report the observed model."""
@@ -347,7 +271,6 @@ class PictureRun:
                 *self._hints,
                 *self._reader.hints,
                 *self._metadata.hints,
-                *_same_answers(pictures),
             ),
             metadata=tuple(self._metadata.used),
             steps=steps,
@@ -355,27 +278,9 @@ class PictureRun:
         )
 
 
-def _same_answers(pictures: Sequence[PictureResult]) -> Iterator[str]:
-    """Doubt a model that gives the same class the same score whatever a picture shows."""
-    best = [picture.outputs[0].classes[:1] for picture in pictures if picture.outputs]
-    answers = {(one.index, f"{one.score:.4f}") for (one,) in filter(None, best)}
-    if len(best) >= _LEAST_DOUBTED and all(best) and len(answers) == 1:
-        ((index, score),) = answers
-        yield (
-            f"all {len(best)} pictures have the best class {index} with the score {score}. Check "
-            "that the model is trained, and that --range, --mean and --std prepare pictures as it "
-            "expects"
-        )
-
-
-def _unusable(
-    batch: Sequence[InputPicture], truths: Sequence[str], error: str
-) -> list[PictureOutcome]:
-    """Outcomes of pictures that could not be used."""
-    return [
-        PictureOutcome(PictureResult(picture.file, error=error, truth=truth))
-        for picture, truth in zip(batch, truths, strict=True)
-    ]
+def _unusable(batch: Sequence[InputPicture], error: str) -> list[PictureResult]:
+    """Results of pictures that could not be used."""
+    return [PictureResult(picture.file, error=error) for picture in batch]
 
 
 def _batch_of(spec: TensorSpec, wanted: int | None) -> int:

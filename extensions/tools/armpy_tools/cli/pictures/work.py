@@ -11,7 +11,6 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import EXIT_PROBLEMS, check_outputs
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.work import compile_choice, finish_compiling, takes_several
-from armpy.errors import InvalidArgumentError
 from armpy.model import Model
 from armpy_tools.cli.pictures.many_pictures import PicturesRequest, show_pictures
 from armpy_tools.cli.pictures.one_picture import PictureRequest, show_one
@@ -25,12 +24,10 @@ def run(
     pictures: tuple[str, ...],
     images: tuple[str, ...],
     profile: str | None,
-    truth: str | None,
     batch: int | None,
     top: int | None,
     as_json: bool,
     compile: str | None,
-    resume: bool,
     **options: Any,  # Any: click hands over the fields of PictureRequest by name
 ) -> None:
     """Run MODEL on PICTURES, on arrays, or on random numbers; write files of results."""
@@ -40,14 +37,7 @@ def run(
         check_output(output)
     check_outputs({"--profile": profile or None}, [load_request.model, *paths])
     request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
-    if resume and (output is None or is_result_file(output) or not (paths or truth)):
-        raise InvalidArgumentError(
-            "there is nothing to go on with",
-            where="--resume",
-            expected="pictures, and a folder as --output, with a result file for each",
-            fix="Name a folder; its files can be joined: cat FOLDER/*.json > results.jsonl",
-        )
-    is_table = truth is not None or batch is not None or len(paths) > 1 or resume
+    is_table = batch is not None or len(paths) > 1
     is_table = is_table or (bool(paths) and not _is_plain(paths, output))
     if compile is None:
         measures = profile is not None or options["repeat"] is not None
@@ -70,9 +60,7 @@ def run(
                 show_one(load_request.model, loaded, request, as_json=as_json)
                 finish_compiling(loaded)
                 return
-    pictures_request = PicturesRequest(
-        load_request, tuple(paths), truth, batch, request_options, resume
-    )
+    pictures_request = PicturesRequest(load_request, tuple(paths), batch, request_options)
     table = show_pictures(pictures_request, load, shown=top or 1, as_json=as_json)
     if table.failed:
         click.get_current_context().exit(EXIT_PROBLEMS)

@@ -1,1 +1,0 @@
-"""Jobs: results of many pictures, written as they come, and taken up again where they stopped."""
