@@ -128,8 +128,7 @@ class Placement:
     """Value of the `armpy.Preference` that placement went by."""
     basis: str = "order"
     """Reason of the placement: ``order``, that of the backends; otherwise that of the plugin which
-    decided. armpy-tools has ``estimated``, from figures of devices; ``measured``, by running the
-    alternatives; ``remembered``, from an earlier measurement."""
+    decided. armpy-tools has ``estimated``, from figures of devices."""
     alternatives: tuple[Alternative, ...] = ()
     """Compared placements, the cheapest first; empty if the order of backends decides. A report of
     several parts has those of each."""
@@ -225,13 +224,10 @@ class Placement:
         """One line per alternative, its costs and shares; empty if there were none."""
         lines = [f"{self.preference}, {self.basis}:"] if self.alternatives else []
         for alternative in self.alternatives:
-            measured = alternative.measured_us
             lines.append(
                 f"{'*' if alternative.is_chosen else ' '} {alternative.name:24}"
                 f" estimated {alternative.estimated_us:11.1f} us  "
-                + (f"measured {measured:11.1f} us  " if measured is not None else "")
                 + ", ".join(f"{name} {n}" for name, n in alternative.layers_by_backend.items())
-                + (f"  ({alternative.failure})" if alternative.failure else "")
             )
         return "\n".join(lines)
 
@@ -252,8 +248,5 @@ def _summed(parts: Iterable[str]) -> Iterable[str]:
 
 def _short(alternative: Alternative) -> str:
     """An alternative and its cost in a few words."""
-    cost, unit = alternative.measured_us, "us"
-    if cost is None:
-        cost, unit = alternative.estimated_us, "us estimated"
     chosen = " (chosen)" if alternative.is_chosen else ""
-    return f"{alternative.name} {cost:.0f} {unit}{chosen}"
+    return f"{alternative.name} {alternative.estimated_us:.0f} us estimated{chosen}"

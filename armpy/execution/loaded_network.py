@@ -93,7 +93,7 @@ class LoadedNetwork:
             lambda inner, several: LoadedNetwork(inner, backends, evaluator, settings, several),
         )
         name = self.subgraphs.graph_names.get(graph, "")
-        planner = Planner(self.subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
+        planner = Planner(self.subgraphs, name, wanted)
         traces = Traces(self.graph, self.backends, evaluator, settings, is_possible=not wanted)
         # One for the outer network and those inside, which make programs from each other's calls:
         # with a lock each, two threads could wait for each other.

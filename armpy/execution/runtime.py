@@ -335,7 +335,6 @@ class Runtime:
             properties=properties,
             protected_mode=options.protected_mode,
             # Measured placements are stored under it, as the fastest one depends on these.
-            environment=repr((options.num_threads, options.backend_options, options.isolation)),
             place=place,
             spread=options.spread,
         )
@@ -522,5 +521,5 @@ def optimize_with(
         )
     options = settings.optimizer
     simple = simplified(known, backends, options)
-    decision = decide(simple, backends, evaluator, settings, LoadedNetwork)
+    decision = decide(simple, backends, settings)
     return optimize_graph(simple, backends, options, decision=decision)

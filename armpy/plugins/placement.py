@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
 from armpy.types import BackendId, Preference
 
 if TYPE_CHECKING:
-    from armpy.backend import DeviceFigures, IBackendCache, IBackendInternal, OptionValues
+    from armpy.backend import DeviceFigures, IBackendCache, IBackendInternal
     from armpy.graph import Graph
-    from armpy.profiling import Profiler
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +22,7 @@ class Alternative:
     layers_by_backend: dict[BackendId, int]
     estimated_us: float
     """Estimated cost of one execution in microseconds; for least power, of one busy processor."""
-    measured_us: float | None = None
-    """Time of one execution on this machine; None if it was not tried."""
     is_chosen: bool = False
-    failure: str = ""
-    """Why it could not be tried; empty if it was, or was not to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +50,6 @@ class PlacementQuestion:
     flow that no backend takes is the core's, `armpy.types.HOST`."""
     preference: Preference
     """The goal to minimise; never ``ORDER``."""
-    model_options: Mapping[BackendId, OptionValues]
-    environment: str
-    """What else of the options has an effect on how fast the network is, as text."""
-    load: Callable[[Mapping[int, BackendId], Profiler | None], Any] | None
-    """Loads the graph to try a placement: an `armpy.execution.loaded_network.LoadedNetwork`, which
-    the caller closes. It raises an `ArmpyError` if a backend fails. None if nothing may be run:
-    in protected mode, after a backend has failed, and for graphs that control flow runs."""
-    # Any: of a package that imports this one
 
 
 @dataclass(frozen=True, slots=True)

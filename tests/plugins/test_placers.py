@@ -25,7 +25,6 @@ from armpy.compiler.devices import DeviceFacts, FigureSource
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.model import Model
 from armpy.ops import Activation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks import (
@@ -114,31 +113,6 @@ def test_a_backend_that_wants_all_layers_and_refuses_one_is_no_choice() -> None:
     declared = declaration(capabilities={Capability.ALL_OR_NOTHING: True})
     wants = ScriptedBackend("Wants", operations=[Activation], declared=declared)
     assert set(question_about(diamond(), wants).choices.values()) == {("CpuRef",)}
-
-
-def test_a_plugin_can_load_the_graph_to_try_a_placement() -> None:
-    tried = []
-
-    def decide(question: PlacementQuestion) -> None:
-        assert question.load is not None
-        network = question.load({layer.id: "CpuRef" for layer in question.graph.layers}, None)
-        tried.append(network.placement.layers_by_backend)
-        network.close()
-
-    placement_of(runtime_with(decide, FakeBackend("A")), chain())
-    assert tried == [{"CpuRef": 3}]
-
-
-def test_nothing_is_tried_after_a_backend_has_failed_in_an_execution() -> None:
-    answers: list[tuple[set[tuple[str, ...]], bool]] = []
-
-    def decide(question: PlacementQuestion) -> None:
-        answers.append((set(question.choices.values()), question.load is not None))
-
-    runtime = runtime_with(decide, FakeBackend("A", faults={"execute": ValueError("it is gone")}))
-    with Model(chain(), runtime, properties=NetworkProperties(on_failure="next")) as model:
-        np.testing.assert_array_equal(model(floats(1, 2, 3, 4)), floats(4, 5, 6, 7))
-    assert answers == [({("A", "CpuRef")}, True), ({("CpuRef",)}, False)]
 
 
 def raising(question: PlacementQuestion) -> PlacementDecision:

@@ -73,15 +73,13 @@ def print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) ->
         return
     printer.heading("Placements that were weighed")
     printer.table(
-        ["", "estimated us>", "measured us>", "placement", "layers", "problem"],
+        ["", "estimated us>", "placement", "layers"],
         [
             (
                 "*" if placement.is_chosen else "",
                 f"{placement.estimated_us:.1f}",
-                "" if placement.measured_us is None else f"{placement.measured_us:.1f}",
                 placement.name,
                 ", ".join(f"{name} {count}" for name, count in placement.layers_by_backend.items()),
-                placement.failure,
             )
             for placement in alternatives
         ],

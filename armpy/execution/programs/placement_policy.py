@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any
 
 from armpy.backend import Capability, has_matching_capability
-from armpy.compiler import Evaluator
 from armpy.compiler.assign import Exclusions, SupportOracle
-from armpy.execution.setup.properties import NetworkProperties
 from armpy.execution.setup.settings import NetworkSettings
 from armpy.graph import Graph
 from armpy.plugins.placement import PlacementDecision, PlacementQuestion
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.profiling import Profiler, phase
+from armpy.profiling import phase
 from armpy.types import BackendId
-
-LoadTrial = Callable[..., Any]
-"""Loads an optimised network for a trial: `LoadedNetwork`."""  # Any: it imports this module
 
 
 def decide(
     graph: Graph,  # fully shaped, after the optimiser's passes
     backends: Sequence[BackendProxy],  # most preferred first
-    evaluator: Evaluator | None,
     settings: NetworkSettings,
-    load: LoadTrial | None,  # loads candidates that are run; None if nothing may be run
     excluded: Exclusions | None = None,  # layers that backends have failed with
 ) -> PlacementDecision | None:
     """Return where the layers of a graph are to run, by the preference of its settings.
@@ -43,29 +34,10 @@ def decide(
         if not all(choices.values()):
             return None
 
-        def load_trial(wanted: Mapping[int, BackendId], profiler: Profiler | None) -> object:
-            # Fallbacks are measured too, and contexts of backends are not notified of trials.
-            changed = replace(
-                settings,
-                optimizer=replace(options, on_fallback="allow"),
-                profiler=profiler,
-                after_run=None,
-                properties=NetworkProperties(),
-            )
-            return load and load(graph, backends, evaluator, changed, wanted=wanted)
-
-        may_run = load is not None and not (excluded or settings.protected_mode)
-        return place(
-            PlacementQuestion(
-                graph,
-                tuple(backends),
-                MappingProxyType(choices),
-                options.preference,
-                options.model_options,
-                f"{options.passes!r} {settings.environment}",
-                load_trial if may_run else None,
-            )
+        question = PlacementQuestion(
+            graph, tuple(backends), MappingProxyType(choices), options.preference
         )
+        return place(question)
 
 
 def choices_of(

@@ -25,7 +25,7 @@ from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.imports import shapes_depend_on_values
 from armpy.execution.programs.memory_limits import check_layers
-from armpy.execution.programs.placement_policy import LoadTrial, decide
+from armpy.execution.programs.placement_policy import decide
 from armpy.execution.programs.resources import ImportRefusedError
 from armpy.execution.programs.staged_program import DynamicLayers, StagedProgram
 from armpy.execution.programs.subgraph_networks import SubgraphNetworks
@@ -54,16 +54,11 @@ class Planner:
     def __init__(
         self,
         subgraphs: SubgraphNetworks[Any],  # Any: whichever networks, none of which is asked here
-        load: LoadTrial,  # loads a graph to try where it runs fastest: `LoadedNetwork`
         name: str = "",  # that control flow gives to the graph; empty for the outermost one
         # By layer id, of an optimised network, which has been through the optimiser's passes.
         wanted: Mapping[int, BackendId] | None = None,
-        *,
-        is_inner: bool = False,  # whether control flow runs the graphs
     ) -> None:
         self._subgraphs = subgraphs
-        self._load = load
-        self._is_inner = is_inner
         self._wanted = wanted
         self._settings = subgraphs.settings
         self._measure = measure_for(subgraphs.settings.profiler, name)
@@ -86,9 +81,8 @@ class Planner:
             graph = simplified(graph, backends, options)
         check_layers(graph, self._settings.memory_limit_bytes)
         if self._wanted is None:
-            load = None if self._is_inner else self._load
-            excluded, evaluator = self._subgraphs.excluded(graph), self._subgraphs.evaluator
-            decision = decide(graph, backends, evaluator, self._settings, load, excluded)
+            excluded = self._subgraphs.excluded(graph)
+            decision = decide(graph, backends, self._settings, excluded)
         optimize = partial(
             optimize_graph,
             graph,

@@ -43,8 +43,6 @@ class NetworkSettings:
     # As the application gave them.
     properties: NetworkProperties = field(default_factory=NetworkProperties)
     protected_mode: bool = False  # whether the network's tensors are to be seen by no callback
-    # What else of the runtime's options has an effect on how fast the network is.
-    environment: str = ""
     name: str = ""  # what it is called, for people; may be empty
     saved: ArchivedParts | None = None  # what a compiled model has compiled already
     # {"calls", "rows"}; spread over all backends, see `armpy.RuntimeOptions`.

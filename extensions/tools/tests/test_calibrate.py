@@ -190,24 +190,6 @@ def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
         assert runtime.devices == (declarer, reference)
 
 
-def test_what_was_measured_is_listed_checked_and_cleared(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    store = FiguresStore()
-    store.keep_answer("where?", {"place": 1})
-    assert armpy_command(["cache", "list"]) == 0
-    shown = capsys.readouterr().out
-    assert f"armpy devices in {store.directory}: 1 entry" in shown
-    assert "measured figure" in shown
-    (path,) = store.files()
-    path.write_text("{}")
-    assert armpy_command(["cache", "verify"]) == 1
-    assert "it is not a file of figures" in capsys.readouterr().out
-    assert armpy_command(["cache", "clear"]) == 0
-    assert "armpy devices: 1 deleted" in capsys.readouterr().out
-    assert store.files() == []
-
-
 def test_nothing_is_said_to_be_kept_where_nothing_was_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -11,7 +11,7 @@ from armpy.cli.printer import print_json
 from armpy.cli.run.report import print_run, run_document
 from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run.run_model import RunReport
-from armpy.compiler import Alternative, Placement, Refusal
+from armpy.compiler import Placement, Refusal
 from armpy.inspect import ModelFacts
 
 pytest.importorskip("rich")
@@ -116,16 +116,3 @@ def test_tuples_and_numbers_that_are_not_finite_become_json(
     print_json({"a": (1, float("nan"), [float("-inf"), "ä"])})
     out = capsys.readouterr().out
     assert "".join(out.split()) == r'{"a":[1,null,[null,"\u00e4"]]}'
-
-
-def test_placements_that_were_weighed_are_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    weighed = (
-        Alternative("B", {"B": 2}, 10.0, 12.25, is_chosen=True),
-        Alternative("A", {"A": 1, "B": 1}, 20.0, failure="A is too hot"),
-    )
-    print_model(replace(MODEL, alternatives=weighed))
-    lines = capsys.readouterr().out.splitlines()
-    place = lines.index("Placements that were weighed")
-    rows = [" ".join(line.split()) for line in lines[place + 1 :]]
-    assert "* 10.0 12.2 B B 2" in rows
-    assert "20.0 A A 1, B 1 A is too hot" in rows

@@ -12,6 +12,7 @@ from functools import partial
 from armpy.backend import DeviceFigures, Progress, report_progress
 from armpy.compiler.devices import FigureSource, declared_figures
 from armpy.core.dataclass import dataclass
+from armpy.core.file_ownership import mark_choices
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.graph import Graph
@@ -112,9 +113,8 @@ def calibrate(
 
     Notes
     -----
-    What a backend does not support is left out. Answers about placement that were kept are
-    forgotten, and found anew when they are asked for. `armpy.backend.watch_progress` hears of every
-    workload. Nothing else should run meanwhile.
+    What a backend does not support is left out. Models that were kept are prepared anew.
+    `armpy.backend.watch_progress` hears of every workload. Nothing else should run meanwhile.
     """
     store, clock = store or FiguresStore(), clock or Clock()
     wanted = [backend.get_id() for backend in preferred_backends(registry, backend_ids)]
@@ -131,7 +131,7 @@ def calibrate(
         if backend_id == REFERENCE_BACKEND_ID and samples:
             reference = samples
         reports.append(report)
-    store.forget_answers()
+    mark_choices()
     return reports
 
 

@@ -10,7 +10,7 @@ from armpy_tools.devices.store import FiguresStore
 
 
 class DevicesCache(IBackendCache):
-    """Cache of this machine's measurements: figures of backends, answers about placement.
+    """Cache of this machine's measurements: figures of backends.
 
     Parameters
     ----------
@@ -61,5 +61,4 @@ def _entry(path: Path, problem: str = "") -> CacheEntry | None:
     # Another process may have dropped it since it was listed.
     except OSError:
         return None
-    kind = "figures of a backend" if path.parent.name == "figures" else "answer about placement"
-    return CacheEntry(path.name, info.st_size, info.st_mtime, kind, problem)
+    return CacheEntry(path.name, info.st_size, info.st_mtime, "figures of a backend", problem)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from armpy.backend import cache_directory
-from armpy.core.file_ownership import make_own_folder, mark_choices, why_not_own
+from armpy.core.file_ownership import make_own_folder, why_not_own
 from armpy.core.machine import machine_identity
 from armpy.store.owned_files import write_whole
 from armpy.types import BackendId
 from armpy_tools.devices.records import DeviceRecord, Fields, record_fields, record_from
 
-T = TypeVar("T")
-
-MOST_ANSWERS = 1000
-"""Answers that are kept; those go first that were not asked for the longest time."""
-
-_FIGURES, _ANSWERS = "figures", "answers"
+_FIGURES = "figures"
 _FORMAT = 1
 # Records take kilobytes: a file beyond this is damaged, and must not fill memory.
 _LARGEST_BYTES = 4 << 20
@@ -81,7 +73,7 @@ class FiguresStore:
         version : str, optional
             Measurements of another one do not count; of any if left out.
         """
-        record = self._read(_FIGURES, backend_id, record_from)
+        record = self._read(backend_id)
         # Another version of a backend can be any faster or slower.
         if record is None or version not in (None, record.version):
             return None
@@ -92,61 +84,28 @@ class FiguresStore:
 
     def write(self, record: DeviceRecord) -> bool:
         """Keep a record in the place of the earlier one; False if that cannot be done."""
-        return self._write(_FIGURES, record.backend, record_fields(record))
+        try:
+            path = self._path(record.backend)
+            make_own_folder(path.parent)
+            write_whole(path, [_sealed(record_fields(record), self._machine, record.backend)])
+        # Nothing depends on it: where nothing can be kept, the next process measures again.
+        except (OSError, RuntimeError) as error:
+            _log.warning("the figures of %s cannot be kept: %s", record.backend, error)
+            return False
+        return True
 
     def remove(self, backend_id: BackendId) -> bool:
         """Delete the measurements of a backend; return whether there were any."""
         try:
-            self._path(_FIGURES, backend_id).unlink()
+            self._path(backend_id).unlink()
         except (OSError, RuntimeError):
             return False
         return True
 
-    def forget_answers(self) -> int:
-        """Forget every answer that was kept for this machine; how many there were."""
-        # Models that were kept have been compiled by these answers.
-        mark_choices()
-        try:
-            paths = [*(self.directory / "answers").glob("*.json")]
-            for path in paths:
-                path.unlink(missing_ok=True)
-        except (OSError, RuntimeError) as error:
-            _log.warning("the answers cannot be forgotten: %s", error)
-            return 0
-        return len(paths)
-
-    def recall_answer(self, question: str) -> Fields | None:
-        """An answer that was kept; None if there is none, or it is damaged.
-
-        Parameters
-        ----------
-        question : str
-            With all that the answer depends on, figures and versions included.
-        """
-        answer = self._read(_ANSWERS, question, lambda fields: fields)
-        if answer is not None:
-            with contextlib.suppress(OSError):  # it may be another user's, or gone
-                # Answers are dropped by this time, and reading alone does not move it.
-                os.utime(self._path(_ANSWERS, question))
-        return answer
-
-    def keep_answer(self, question: str, answer: Fields) -> bool:
-        """Keep an answer that took long to find; False if that cannot be done.
-
-        Parameters
-        ----------
-        question : str
-        answer : dict
-            A JSON object.
-        """
-        is_kept = self._write(_ANSWERS, question, answer)
-        self._drop_oldest_answers()
-        return is_kept
-
     def files(self) -> list[Path]:
         """Every file of this machine, in no order."""
         try:
-            return [*self.directory.glob("*/*.json")]
+            return [*self.directory.glob(f"{_FIGURES}/*.json")]
         except (OSError, RuntimeError):
             return []
 
@@ -155,34 +114,21 @@ class FiguresStore:
         try:
             content = path.read_bytes()
             envelope = _checked_envelope(content, self._machine)
-            if path.parent.name == _FIGURES:
-                record_from(envelope["body"])
+            record_from(envelope["body"])
             if path.name != _file_name(envelope["key"]):
                 return "it is another one's file"
         except (OSError, ValueError, RecursionError) as error:
             return str(error)
         return ""
 
-    def _drop_oldest_answers(self) -> None:
-        """Keep to the number of answers that there may be."""
-        try:
-            paths = [*(self.directory / _ANSWERS).glob("*.json")]
-            if len(paths) <= MOST_ANSWERS:
-                return
-            paths.sort(key=lambda path: path.stat().st_mtime_ns)
-            for path in paths[:-MOST_ANSWERS]:
-                path.unlink(missing_ok=True)
-        except (OSError, RuntimeError) as error:  # another process drops them, or none may
-            _log.debug("answers are not dropped: %s", error)
+    def _path(self, backend_id: BackendId) -> Path:
+        """Return where the figures of a backend are kept."""
+        return self.directory / _FIGURES / _file_name(backend_id)
 
-    def _path(self, kind: str, key: str) -> Path:
-        """Return where something of a kind is kept."""
-        return self.directory / kind / _file_name(key)
-
-    def _read(self, kind: str, key: str, make: Callable[[Fields], T]) -> T | None:
-        """Read the checked value of a key."""
+    def _read(self, backend_id: BackendId) -> DeviceRecord | None:
+        """Read the checked record of a backend."""
         try:
-            path = self._path(kind, key)
+            path = self._path(backend_id)
             with open(path, "rb") as file:
                 # The open file is asked, as its name may lead to another one by now.
                 if reason := why_not_own(os.fstat(file.fileno())):
@@ -191,37 +137,20 @@ class FiguresStore:
         except FileNotFoundError:
             return None
         except (OSError, RuntimeError) as error:
-            _log.warning("%s cannot be read: %s", _subject(kind, key), error)
+            _log.warning("the figures of %s cannot be read: %s", backend_id, error)
             return None
         try:
-            return make(_unsealed(content, self._machine, key))
+            return record_from(_unsealed(content, self._machine, backend_id))
         # JSON of many brackets in each other ends in a RecursionError.
         except (ValueError, RecursionError) as error:
             _log.warning("%s is not used and will be made again: %s", path, error)
             return None
-
-    def _write(self, kind: str, key: str, body: Fields) -> bool:
-        """Write a file in one step."""
-        try:
-            path = self._path(kind, key)
-            make_own_folder(path.parent)
-            write_whole(path, [_sealed(body, self._machine, key)])
-        # Nothing depends on it: where nothing can be kept, the next process measures again.
-        except (OSError, RuntimeError) as error:
-            _log.warning("%s cannot be kept: %s", _subject(kind, key), error)
-            return False
-        return True
 
 
 def _sealed(body: Fields, machine: str, key: str) -> bytes:
     """A file's content: the body, whose it is, and a checksum over both."""
     envelope = {"format": _FORMAT, "machine": machine, "key": key, "body": body}
     return json.dumps({**envelope, "sha256": _checksum(envelope)}, indent=1).encode()
-
-
-def _subject(kind: str, key: str) -> str:
-    """Return the subject of a message; questions are nothing for people."""
-    return f"the figures of {key}" if kind == _FIGURES else "an answer about placement"
 
 
 def _file_name(key: object) -> str:

@@ -12,7 +12,7 @@ from armpy_tools.placement.search import search
 
 @hookimpl
 def armpy_register_placer() -> Placer:
-    """Placement by the figures of devices, or by trial."""
+    """Placement by the figures of devices."""
     return Placer(search, _measured_figures, DevicesCache)
 
 

@@ -1,67 +1,55 @@
-"""Search for the placement of a network: by the devices' figures, remembered, or by trial."""
+"""Search for the cheapest placement of a network by the devices' figures."""
 
 from __future__ import annotations
 
-import logging
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
-from armpy.plugins.hooks import PlacementDecision, PlacementQuestion
-from armpy.types import Preference
-from armpy_tools.devices.store import FiguresStore
-from armpy_tools.placement.candidates import Candidates
+from armpy.plugins.hooks import Alternative, PlacementDecision, PlacementQuestion
+from armpy.types import HOST, BackendId
 from armpy_tools.placement.cost_table import CostTable, device_costs
-from armpy_tools.placement.decisions import decision_from, decision_json, estimated
-from armpy_tools.placement.placement_key import question_text
-from armpy_tools.placement.trials import Load, Trials
+from armpy_tools.placement.partition import cost_of, partition
 
-_log = logging.getLogger("armpy_tools.placement")
+ESTIMATED = "estimated"
+"""Basis of the decisions."""
+
+MIXED = "mixed"
+"""Name of an alternative that is not one backend's before all others."""
 
 
-def search(question: PlacementQuestion) -> PlacementDecision:
-    """Search the cheapest assignment of a graph's layers.
+def search(question: PlacementQuestion, costs: CostTable | None = None) -> PlacementDecision:
+    """Find the cheapest assignment of a graph's layers.
+
+    Parameters
+    ----------
+    question : PlacementQuestion
+    costs : CostTable, optional
+        Costs by the devices' figures if left out.
 
     Notes
     -----
-    Measurements are kept, for this machine, under all that they depend on: the graph, the
-    backends that take each layer, versions and options of the backends, the number of processors.
-    Asked again, it is not measured again.
+    Each backend with all the layers that it supports is an alternative, and the cheapest placement
+    of all is one more unless it is one of these. Of equal costs, the first backend's wins.
     """
-    costs = device_costs(question.backends, question.preference)
-    candidates = Candidates(question.graph, question.choices, question.backends, costs)
-    # With one candidate there is one way to place the layers.
-    if question.preference is Preference.FASTEST and question.load and len(candidates.all) > 1:
-        decision = _fastest(question, candidates, costs, question.load)
-        if decision is not None:
-            return decision
-    candidates.add_mixtures([costs])
-    return estimated(candidates.all)
+    costs = costs or device_costs(question.backends, question.preference)
+    graph, choices = question.graph, question.choices
+    found: dict[tuple[BackendId, ...], tuple[Alternative, Mapping[int, BackendId]]] = {}
 
+    def add(name: str, backends: Mapping[int, BackendId]) -> None:
+        """Add a placement; backends that get nothing give it no name."""
+        key = tuple(backends.values())
+        is_named = name == MIXED or name in key or set(key) <= {HOST}
+        if key not in found and is_named:
+            cost = cost_of(graph, backends, costs)
+            found[key] = Alternative(name, dict(Counter(key)), cost), backends
 
-def _fastest(
-    question: PlacementQuestion, candidates: Candidates, costs: CostTable, load: Load
-) -> PlacementDecision | None:
-    """The answer that is kept, or a new one; None if nothing could be run."""
-    store, key = FiguresStore(), question_text(question)
-    if (answer := _recalled(store.recall_answer(key), question)) is not None:
-        return answer
-    decision = Trials(question.graph, candidates, costs, load).decide()
-    if decision is not None:
-        store.keep_answer(key, decision_json(decision))
-    return decision
-
-
-def _recalled(
-    answer: Mapping[str, object] | None, question: PlacementQuestion
-) -> PlacementDecision | None:
-    """A decision that was kept, if it is one of these layers and backends."""
-    if answer is None:
-        return None
-    try:
-        decision = decision_from(answer)
-    except ValueError as error:
-        _log.warning("a placement that was kept is measured again: %s", error)
-        return None
-    is_possible = decision.backends.keys() == question.choices.keys() and all(
-        name in question.choices[layer_id] for layer_id, name in decision.backends.items()
-    )
-    return decision if is_possible else None
+    for backend in question.backends:
+        name = backend.get_id()
+        add(name, {key: name if name in ids else ids[0] for key, ids in choices.items()})
+    # In the order of the layers, so that equal placements are one alternative.
+    cheapest = partition(graph, choices, costs).backends
+    add(MIXED, {key: cheapest[key] for key in choices})
+    (best, backends), *others = sorted(found.values(), key=lambda item: item[0].estimated_us)
+    alternatives = (replace(best, is_chosen=True), *(alternative for alternative, _ in others))
+    return PlacementDecision(backends, ESTIMATED, alternatives)

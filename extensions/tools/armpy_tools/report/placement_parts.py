@@ -70,11 +70,10 @@ def _alternatives(placement: Placement) -> Table:
         (
             a.name,
             f"{a.estimated_us:.1f}",
-            "" if a.measured_us is None else f"{a.measured_us:.1f}",
-            "chosen" if a.is_chosen else a.failure,
+            "chosen" if a.is_chosen else "",
             ", ".join(f"{name} {n}" for name, n in a.layers_by_backend.items()),
         )
         for a in placement.alternatives
     ]
-    columns = ["placement", "estimated µs>", "measured µs>", "", "layers"]
+    columns = ["placement", "estimated µs>", "", "layers"]
     return Table("Placements that were weighed", columns, rows)

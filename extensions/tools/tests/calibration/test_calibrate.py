@@ -262,13 +262,6 @@ def test_the_reference_is_measured_once(time: FakeTime, store: FiguresStore) -> 
 
 
 @pytest.mark.slow
-def test_answers_that_were_found_before_are_found_anew(time: FakeTime, store: FiguresStore) -> None:
-    store.keep_answer("where?", {})
-    calibrate(registry(time), ["CpuRef"], store=store, clock=time.clock)
-    assert store.recall_answer("where?") is None
-
-
-@pytest.mark.slow
 def test_declared_figures_are_kept(time: FakeTime, store: FiguresStore) -> None:
     fast = Timed("Fast", time, REFERENCE.scaled(0.5))
     fast.figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.25, 0.75)})

@@ -138,10 +138,6 @@ def test_a_folder_that_cannot_be_written_is_a_warning_and_no_error(
     assert not store.write(RECORD)
     assert "the figures of Fast cannot be kept" in caplog.text
     assert store.read("Fast", "1.0") is None
-    assert not store.keep_answer("a long question", {})
-    assert store.recall_answer("a long question") is None
-    assert "an answer about placement cannot be read" in caplog.text
-    assert "a long question" not in caplog.text
 
 
 def test_a_write_that_breaks_off_leaves_the_old_record(
@@ -157,14 +153,6 @@ def test_a_write_that_breaks_off_leaves_the_old_record(
     assert not store.write(DeviceRecord("Fast", "2.0", FIGURES, COSTS))
     assert store.read("Fast", "1.0") == RECORD
     assert len([*(store.directory / "figures").iterdir()]) == 1
-
-
-def test_answers_are_kept_by_question(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    assert store.recall_answer("where?") is None
-    store.keep_answer("where?", {"place": ["here", 1]})
-    assert store.recall_answer("where?") == {"place": ["here", 1]}
-    assert store.recall_answer("when?") is None
 
 
 def test_threads_that_write_and_read_at_once_see_whole_records(
@@ -187,48 +175,18 @@ def test_threads_that_write_and_read_at_once_see_whole_records(
     assert len(FiguresStore(tmp_path).files()) == 1
 
 
-def test_answers_that_were_not_asked_for_long_go_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("armpy_tools.devices.store.MOST_ANSWERS", 3)
-    store = FiguresStore(tmp_path)
-    for number in range(3):
-        store.keep_answer(f"q{number}", {"n": number})
-        (path,) = [p for p in store.files() if json.loads(p.read_bytes())["key"] == f"q{number}"]
-        os.utime(path, (number, number))
-    assert store.recall_answer("q0") == {"n": 0}  # used now
-    store.keep_answer("q3", {"n": 3})
-    assert store.recall_answer("q1") is None
-    assert [store.recall_answer(f"q{n}") for n in (0, 2, 3)] == [{"n": 0}, {"n": 2}, {"n": 3}]
-
-
 def test_the_store_is_a_cache_to_look_at_check_and_clear(tmp_path: Path) -> None:
     store = FiguresStore(tmp_path)
     cache = DevicesCache(store)
     assert cache.list_entries() == []
     store.write(RECORD)
-    store.keep_answer("where?", {"place": 1})
-    described = {entry.description for entry in cache.list_entries()}
-    assert described == {"figures of a backend", "answer about placement"}
+    assert [entry.description for entry in cache.list_entries()] == ["figures of a backend"]
     assert cache.location == str(store.directory)
-    assert [entry.problem for entry in cache.verify()] == ["", ""]
+    assert [entry.problem for entry in cache.verify()] == [""]
     file_of(store).write_bytes(b"{}")
-    problems = [entry.problem for entry in cache.verify()]
-    assert sorted(problems) == ["", "it is not a file of figures"]
-    assert cache.clear() == 2
+    assert [entry.problem for entry in cache.verify()] == ["it is not a file of figures"]
+    assert cache.clear() == 1
     assert cache.list_entries() == []
-    assert store.recall_answer("where?") is None
-
-
-def test_answers_are_forgotten_all_at_once_and_records_are_not(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    assert store.forget_answers() == 0
-    store.write(RECORD)
-    for question in ("where?", "when?"):
-        store.keep_answer(question, {})
-    assert store.forget_answers() == 2
-    assert store.recall_answer("where?") is None
-    assert store.read("Fast") == RECORD
 
 
 def test_a_removed_record_is_gone(tmp_path: Path) -> None:
