@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from math import ceil, floor, isinf, log10
+from math import isinf
 
 from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text, counted, time_text
@@ -151,9 +151,6 @@ class TrialResult:
             yield f"On both, the program {self.own_ending}."
         for model in self.models:
             yield from self._model_remarks(model)
-        largest = max((model.answers.largest for model in self.models), default=0.0)
-        if self.equal < self.total and _could_be_equal(self.models):
-            yield f"All answers are equal with {argument('within', _rounded_up(largest))}."
         if self.printed_difference:
             yield f"The program prints something else on armpy: {self.printed_difference}."
         if self.missing:
@@ -323,20 +320,6 @@ def _row(model: TrialModel, own: Figures, armpy: Figures) -> tuple[str, ...]:
 
 def _seconds(seconds: float | None) -> str:
     return "" if seconds is None else time_text(1e6 * seconds)
-
-
-def _could_be_equal(models: Sequence[TrialModel]) -> bool:
-    """Whether answers differ in the values of numbers alone."""
-    parts = [model.answers for model in models]
-    return all(
-        not isinf(part.largest) and not part.uncompared and part.is_complete for part in parts
-    )
-
-
-def _rounded_up(number: float) -> float:
-    """A number that is a little larger, with one digit."""
-    digits = 10.0 ** floor(log10(number))
-    return float(f"{ceil(number / digits + 0.01) * digits:g}")
 
 
 def _short(number: float) -> str:

@@ -61,7 +61,7 @@ def tried(*arguments: str) -> tuple[int, str]:
     return armpy_output(["try", "--rounds", "1", *arguments])
 
 
-def test_equal_answers_are_one_line_a_page_and_status_0(tmp_path: Path) -> None:
+def test_equal_answers_are_one_line_and_status_0() -> None:
     path = program(
         "session = opened()",
         "for value in range(5):",
@@ -69,16 +69,13 @@ def test_equal_answers_are_one_line_a_page_and_status_0(tmp_path: Path) -> None:
         "print('done')",
         "assert sys.argv[1:] == ['--flag', 'word'], sys.argv",
     )
-    code, output = tried("--html", "trial.html", path, "--flag", "word")
+    code, output = tried(path, "--flag", "word")
     assert code == 0, output
     lines = [line for line in output.splitlines() if not line.startswith("run ")]
     assert lines[0].startswith("ONNX Runtime "), output
     assert lines[0].endswith("s a call; 5 of 5 answers equal within 1e-5")
     assert any(line.startswith("model.onnx on armpy: 2 layers: ") for line in lines)
     assert any(line.split()[-4:] == ["1", "1,", "the", "same"] for line in lines)
-    page = (tmp_path / "trial.html").read_text("utf-8")
-    assert f"<strong>{lines[0]}</strong>" in page
-    assert "<script" not in page
 
 
 def test_first_calls_with_input_shapes_are_timed_apart() -> None:
@@ -254,7 +251,6 @@ def test_different_answers_are_status_1_and_shown() -> None:
         "model.onnx: call 1: the difference is 0.27.",
         "model.onnx: 1 call had other inputs on armpy: earlier answers, the time or chance are in"
         " them.",
-        "All answers are equal with --within 0.3.",
     ]
 
 
@@ -364,13 +360,6 @@ def test_a_file_that_is_not_a_python_program_is_refused(content: bytes) -> None:
     assert output.startswith("armpy: error: digits.onnx: it is not a Python program (")
     assert "Expected a Python file that runs a model of onnxruntime, ai_edge_litert," in output
     assert output.endswith("a model alone is for armpy run.\n")
-
-
-@pytest.mark.parametrize("word", ["python", "python3.11", "/usr/bin/python3", "python.exe"])
-def test_python_before_the_program_is_to_be_left_out(word: str) -> None:
-    code, output = tried(word, program())
-    assert code == 2
-    assert f"'{word}' is Python, not a program. Leave it out: armpy try PROGRAM" in output
 
 
 def test_the_command_is_known_where_this_extension_is_missing() -> None:

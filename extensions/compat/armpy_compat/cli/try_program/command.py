@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import re
-from typing import Any
-
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import MODEL_FILE, PAGE_FILE, ExistingPath, json_option, verbosity_options
+from armpy.cli.options import MODEL_FILE, ExistingPath, json_option, verbosity_options
 from armpy.cli.values import FiniteRange
-
-_PYTHON = re.compile(r"python[\d.]*(\.exe)?")
-
-
-class _ProgramFile(ExistingPath):
-    """A program, without the `python` in front of it."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | bytes | os.PathLike[str]:
-        """Return the path; the usage error has the fix."""
-        if _PYTHON.fullmatch(os.path.basename(value)):
-            fix = "Leave it out: armpy try PROGRAM [ARGUMENTS]"
-            self.fail(f"'{value}' is Python, not a program. {fix}", param, ctx)
-        return super().convert(value, param, ctx)
 
 
 @click.command(
@@ -33,7 +14,7 @@ class _ProgramFile(ExistingPath):
     short_help="Run a program of another engine on that engine and on armpy.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.argument("program", type=_ProgramFile(exists=True, dir_okay=False, readable=True))
+@click.argument("program", type=ExistingPath(exists=True, dir_okay=False, readable=True))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--rounds",
@@ -67,7 +48,6 @@ class _ProgramFile(ExistingPath):
     metavar="SECONDS",
     help="Longest time of a run.",
 )
-@click.option("--html", type=PAGE_FILE, metavar="FILE", help="Write a page of the result.")
 @json_option
 @verbosity_options
 @click.pass_context

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
-from armpy.cli.options import check_outputs
 from armpy.cli.printer import Printer, print_json
-from armpy_compat.trial.page import page_of
 from armpy_compat.trial.trial import try_program
 from armpy_compat.trial.trial_result import MODEL_COLUMNS, TrialResult
 
@@ -22,22 +19,9 @@ def run_trial(
     within: float,
     stdin: str | None,
     timeout_s: float,
-    html: str | None,
     as_json: bool,
 ) -> None:
     """Run PROGRAM on its own engine and on armpy, and print how they compare."""
-    check_outputs({"--html": html}, [program, stdin])
-    own = {
-        flag
-        for param in context.command.params
-        if param.name in context.params
-        for flag in param.opts
-    }
-    for word in arguments:
-        flag = word.partition("=")[0]
-        if flag in own:
-            text = f"{flag} is passed to the program: options of armpy try stand before {program}"
-            click.echo(f"armpy: warning: {text}", err=True)
     result = try_program(
         program,
         arguments,
@@ -47,8 +31,6 @@ def run_trial(
         timeout_s=timeout_s,
         progress=lambda text: click.echo(text, err=True),
     )
-    if html is not None:
-        Path(html).write_text(page_of(result), "utf-8")
     if as_json:
         facts = {"headline": result.headline, "is_same": result.is_same}
         print_json({"version": 1, **facts, **asdict(result), "remarks": [*result.remarks()]})
