@@ -55,18 +55,18 @@ def bench(session: nox.Session) -> None:
 def wheels(session: nox.Session) -> None:
     """Build the wheels and have each Python that is found run a model from them."""
     session.install("build")
-    session.run("python", "scripts/try_wheels.py", *session.posargs)
+    session.run("python", "lab/try_wheels.py", *session.posargs)
 
 
 @nox.session
 def sources(session: nox.Session) -> None:
     """Have the source archive of each extension and backend pass its own tests alone."""
     session.install("build", "setuptools>=77", "packaging")
-    session.run("python", "scripts/try_sources.py", *session.posargs)
+    session.run("python", "lab/try_sources.py", *session.posargs)
 
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Build a release and check it; arguments after ``--`` go to scripts/release.py."""
+    """Build a release and check it; arguments after ``--`` go to lab/release.py."""
     session.install(".[release]")
-    session.run("python", "scripts/release.py", *session.posargs)
+    session.run("python", "lab/release.py", *session.posargs)

@@ -1,4 +1,4 @@
-"""How Sphinx builds the documentation site: `python scripts/build_site.py`.
+"""How Sphinx builds the documentation site: `python lab/build_site.py`.
 
 The source folder is the project's, so that links between pages are the same here and in the files.
 """
@@ -10,7 +10,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT)]
 
 project = "armpy"
 author = "the authors of armpy"
@@ -28,7 +28,7 @@ include_patterns = [
     "extensions/*/README.md",
     "examples/**/README.md",
 ]
-exclude_patterns = ["**/.*", "build", "dist", "tests", "benchmarks", "**/*.egg-info"]
+exclude_patterns = ["**/.*", "build", "dist", "tests", "lab", "**/*.egg-info"]
 
 extensions = [
     "myst_parser",

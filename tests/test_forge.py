@@ -55,7 +55,7 @@ def test_a_release_publishes_the_files_that_were_built_once() -> None:
     release = jobs("release")
     assert [*release] == ["build", "attest", "publish"]
     assert [name for name, job in release.items() if " run: " in job] == ["build"]
-    assert "scripts/release.py" in release["build"]
+    assert "lab/release.py" in release["build"]
     assert rights(release["build"]) == {"contents: read"}
     assert rights(release["attest"]) == {"attestations: write", "id-token: write"}
     assert rights(release["publish"]) == {"id-token: write"}
@@ -102,7 +102,7 @@ def test_workflows_name_extras_and_programs_of_the_tree(path: Path) -> None:
     text = path.read_text("utf-8")
     for extras in re.findall(r"\.\[([\w,]+)\]", text):
         assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
-    programs = re.findall(r"(?<=[ \"])((?:scripts|extensions|\.ci)/[\w./-]+)", text)
+    programs = re.findall(r"(?<=[ \"])((?:lab|extensions|\.ci)/[\w./-]+)", text)
     assert {name for name in programs if not (ROOT / name).is_file()} == set()
 
 

@@ -100,7 +100,7 @@ def project_of(folder: Path) -> dict[str, Any]:  # Any: TOML
 
 
 def wheels_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("try_wheels", ROOT / "scripts" / "try_wheels.py")
+    spec = importlib.util.spec_from_file_location("try_wheels", ROOT / "lab" / "try_wheels.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -260,7 +260,7 @@ def test_every_project_states_the_licence() -> None:
 def test_tables_of_extensions_are_what_their_projects_announce() -> None:
     for library in ("click", "onnx"):
         pytest.importorskip(library)
-    script = ROOT / "scripts" / "document_extensions.py"
+    script = ROOT / "lab" / "document_extensions.py"
     subprocess.run([sys.executable, str(script), "--check"], check=True, timeout=120)
 
 

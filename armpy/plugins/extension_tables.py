@@ -1,6 +1,6 @@
 """Tables of what armpy's extensions add, for errors about those that are not installed.
 
-Made by scripts/document_extensions.py; do not edit. Nothing here decides what is used: installed
+Made by lab/document_extensions.py; do not edit. Nothing here decides what is used: installed
 distributions announce themselves by entry points.
 """
 

@@ -12,7 +12,7 @@ from packaging.version import Version
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 
 ROOT = Path(__file__).parents[2]
-SURFACE = runpy.run_path(str(ROOT / "scripts" / "contract_surface.py"))
+SURFACE = runpy.run_path(str(ROOT / "lab" / "contract_surface.py"))
 VERSIONS = sorted(
     (path.stem.removeprefix("contract_") for path in Path(__file__).parent.glob("contract_*.json")),
     key=Version,

@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from armpy.core.turns import orders, take_turns, timed
-from benchmarks.common import calls_in
+from lab.benchmarks.common import calls_in
 
 
 class Scene:

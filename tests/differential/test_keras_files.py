@@ -1,7 +1,8 @@
 """Networks made with Keras, in every kind of numbers, against LiteRT, each in one region.
 
-`benchmarks/keras_variety.py` makes the files, in an environment that has TensorFlow; the variable
-``ARMPY_KERAS_FILES`` names the folder. Where TensorFlow is installed here, a few are made anew.
+`lab/benchmarks/keras_variety.py` makes the files, in an environment that has TensorFlow; the
+variable ``ARMPY_KERAS_FILES`` names the folder. Where TensorFlow is installed here, a few are made
+anew.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def test_files_of_keras_agree_with_litert_and_run_in_one_region(path: Path) -> N
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a few files, made with the TensorFlow that is installed."""
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-    maker = importlib.import_module("benchmarks.keras_variety")
+    maker = importlib.import_module("lab.benchmarks.keras_variety")
     folder = tmp_path_factory.mktemp("keras")
     for name in MADE:
         maker.make(folder, name, ("float32", "dynamic"))

@@ -51,7 +51,7 @@ def test_every_extension_is_listed_once() -> None:
 
 def test_tests_of_the_core_are_in_folders_of_its_packages() -> None:
     of_packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    of_the_tree = {"differential", "documents", "examples", "scripts", "support"}
+    of_the_tree = {"differential", "documents", "examples", "lab", "support"}
     files = (ROOT / "tests").glob("*/**/*.py")
     folders = {path.relative_to(ROOT / "tests").parts[0] for path in files}
     assert folders == of_packages | of_the_tree

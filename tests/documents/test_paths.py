@@ -18,7 +18,7 @@ PAGES = sorted(
     if path.name not in {"adding_an_operation.md", "write_a_backend.md"}
 )
 _PATH = re.compile(
-    r"`((?:armpy|backends|benchmarks|docs|examples|extensions|scripts|testing|tests)/[\w./-]*)`"
+    r"`((?:armpy|backends|docs|examples|extensions|lab|scripts|testing|tests)/[\w./-]*)`"
 )
 
 
@@ -42,7 +42,7 @@ def missing(text: str, folder: Path = ROOT) -> list[str]:
 
 def _said_to_be_in(text: str) -> list[tuple[str, str]]:
     """Pairs as in "`name` in `path`"."""
-    return re.findall(r"`(\w+)` in `((?:armpy|backends|scripts|tests)/[\w/]+\.py)`", text)
+    return re.findall(r"`(\w+)` in `((?:armpy|backends|lab|tests)/[\w/]+\.py)`", text)
 
 
 @pytest.mark.parametrize("page", PAGES)

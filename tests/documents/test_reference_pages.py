@@ -12,7 +12,7 @@ from armpy.model.load_options import OPTIONS
 pytest.importorskip("onnx")
 pytest.importorskip("armpy_onnx")
 
-from scripts.website import reference
+from lab.website import reference
 
 
 def test_the_pages_are_made_and_have_every_name(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armpy_testing.shared import shared_file
-from scripts.comparison.prepared import compare, make_packages
+from lab.comparison.prepared import compare, make_packages
 
 pytest.importorskip("numba", reason="Numba is not installed")
 

@@ -18,7 +18,7 @@ from armpy_testing.models.tflite_metadata import (
     packed,
 )
 from armpy_testing.models.tflite_writer import TfliteModel
-from scripts.float_digits import write_float_digits
+from lab.float_digits import write_float_digits
 from tests.support.pages import ROOT
 
 DIGITS = ROOT / "examples" / "digits"
@@ -133,7 +133,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     "model.tflite": _copy(DIGITS / "digits_int8.tflite"),
     "digits_int8.tflite": _copy(DIGITS / "digits_int8.tflite"),
     "digits_float.tflite": write_float_digits,
-    "scripts/float_digits.py": _copy(ROOT / "scripts" / "float_digits.py"),
+    "lab/float_digits.py": _copy(ROOT / "lab" / "float_digits.py"),
     "examples": _copy(DIGITS.parent),
     "backends/dynamic_examples/drivers": _copy(EXAMPLES / "drivers"),
     "backends/dynamic_examples/nnapi_extensions": _copy(EXAMPLES / "nnapi_extensions"),

@@ -24,10 +24,10 @@ from armpy_testing.effort import effort
 
 from .support import instructions
 
-pytest.importorskip("scripts.build_kernels", reason="scripts/ is in a checkout of armpy alone")
-from scripts.build_kernels import TARGETS, read_table
+pytest.importorskip("lab.build_kernels", reason="lab/ is in a checkout of armpy alone")
+from lab.build_kernels import TARGETS, read_table
 
-REMEDY = "run scripts/build_kernels.py and commit what it writes"
+REMEDY = "run lab/build_kernels.py and commit what it writes"
 
 
 def opened(target: str) -> KernelPack:

@@ -31,7 +31,7 @@ from .onnx_nodes import NodeCase
 Model: TypeAlias = Any  # Any: onnx.ModelProto, of a package without types
 
 FACTS = Path(__file__).with_suffix(".json")
-"""What `python -m scripts.website.reference.onnx` has found out."""
+"""What `python -m lab.website.reference.onnx` has found out."""
 
 _ROWS = np.array([[0.5, 1], [2, 3]], np.float32)
 _WORDS = np.array([["a", "b"]], object)

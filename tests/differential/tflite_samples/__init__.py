@@ -10,7 +10,7 @@ from tests.differential.tflite_samples import elementwise, movement, others, wei
 from tests.differential.tflite_samples.making import Sample, samples_of
 
 FACTS = Path(__file__).with_name("litert.json")
-"""Which samples LiteRT runs, as `python -m scripts.website.reference.tflite` found."""
+"""Which samples LiteRT runs, as `python -m lab.website.reference.tflite` found."""
 
 
 FAMILIES = (elementwise, movement, weighted, others)

@@ -1,0 +1,27 @@
+"""Build the documentation site: `python lab/build_site.py [FOLDER]`.
+
+Needs the extras `docs` and `test`, and the extensions in `extensions/requirements.txt`.
+
+Warnings are errors: a link or a heading that is not there, a docstring that is not well-formed, a
+page that no table of contents has. Nothing is fetched from the network. Open `index.html`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sphinx.cmd.build import main as build
+
+ROOT = Path(__file__).parents[1]
+
+
+def main(arguments: list[str]) -> int:
+    """Build into a folder, `build/site` if none is given; Sphinx's exit code."""
+    folder = arguments[0] if arguments else str(ROOT / "build" / "site")
+    settings = ["--fail-on-warning", "--keep-going", "--quiet", "--jobs", "auto"]
+    return build([*settings, "-c", str(ROOT / "docs"), str(ROOT), folder])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

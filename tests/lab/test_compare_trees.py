@@ -1,0 +1,208 @@
+"""Two source trees run apart; every bit that differs between their answers is reported."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.profiling import Comparison
+from armpy.tensor import TensorInfo
+from armpy_testing.shared import shared_file
+from lab.comparison.answers import FOREIGN_CODE, SubjectReader, described
+from lab.comparison.differences import differences
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "lab" / "compare_trees.py"
+PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
+WAYS = ("bound", "named", "plain")
+
+OTHER_ROUNDING = """
+
+def round_half_away(values: Any) -> Any:
+    return np.rint(values)  # half to even
+"""
+
+
+def copy_of_this_tree(folder: Path) -> Path:
+    for package in PACKAGES:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, folder / package, ignore=ignored)
+    return folder
+
+
+def compare(old: Path | str, new: Path, cache: Path, *options: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(old), str(new), "--cache", str(cache), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def answer(**changes: object) -> dict[str, object]:
+    return {
+        "error": "",
+        "outputs": [["float32 (2,) 12"]],
+        "placement": ["/a Add [] on X"],
+        **changes,
+    }
+
+
+def test_equal_answers_do_not_differ() -> None:
+    assert differences(answer(), answer()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"outputs": [["float32 (2,) 13"]]}, "call 0 output 0: float32 (2,) 12 -> float32 (2,) 13"),
+        ({"outputs": []}, "1 calls -> 0 calls"),
+        ({"outputs": [[]]}, "call 0: 1 outputs -> 0 outputs"),
+        ({"placement": ["/a Add [] on Y"]}, "placement: - /a Add [] on X; + /a Add [] on Y"),
+        ({"error": "ValueError: no"}, "error: none -> ValueError: no"),
+    ],
+)
+def test_every_difference_is_reported(change: dict[str, object], message: str) -> None:
+    assert differences(answer(), answer(**change)) == [message]
+
+
+def test_a_process_that_ended_differs_from_an_answer() -> None:
+    assert differences(answer(), {"error": "the process ended with code -11"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (np.zeros(1, np.float32), -np.zeros(1, np.float32)),
+        (
+            np.array([0x7FC00000], np.uint32).view(np.float32),
+            np.array([0x7FC00001], np.uint32).view(np.float32),
+        ),
+        (np.zeros((1, 2), np.uint8), np.zeros((2, 1), np.uint8)),
+        (np.zeros(2, np.uint8), np.zeros(2, np.int8)),
+    ],
+    ids=["sign of zero", "payload of NaN", "shape", "type"],
+)
+def test_digests_differ_for_some_equal_values(
+    one: np.ndarray[tuple[int, ...]], other: np.ndarray[tuple[int, ...]]
+) -> None:
+    assert described(one) != described(other)
+
+
+def test_one_altered_rounding_is_found_and_shown_by_element(tmp_path: Path) -> None:
+    altered = copy_of_this_tree(tmp_path / "altered")
+    with next(altered.rglob("armpy_reference/quantization.py")).open("a") as file:
+        file.write(OTHER_ROUNDING)
+    options = ("--only", "kit", "--backend", "CpuRef", "--filter", "kit/Quantize/")
+    code, text = compare(ROOT, altered, tmp_path / "cache", *options)
+    assert code == 1, text
+    assert "DIFFERS kit/Quantize/" in text
+    assert "elements, most at" in text
+    # What was remembered of the first tree is used, and it is equal to itself.
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
+    assert code == 0, text
+    assert "no difference" in text
+    assert text.count("remembered") == 2
+
+
+def test_a_process_that_runs_another_tree_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "subjects").write_bytes(b"")
+    job = {
+        "tree": str(tmp_path),
+        "subjects": str(tmp_path / "subjects"),
+        "answers": str(tmp_path / "answers"),
+        "backend": "CpuRef",
+        "num_threads": 1,
+        "relaxed": False,
+        "numbers": [],
+        "folder": None,
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from comparison.answers import main; main()"],
+        input=json.dumps(job),
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == FOREIGN_CODE, done.stderr
+    assert "armpy is " in done.stderr
+
+
+def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
+    options = ("--only", "kit", "--backend", "CpuRef", "--filter", "no such case")
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
+    assert code == 2, text
+    assert "there are no kit to compare" in text
+
+
+@pytest.mark.nightly
+def test_what_the_backend_has_no_part_in_proves_nothing(tmp_path: Path) -> None:
+    options = ("--only", "kit", "--backend", "CpuRef", "--filter", "kit/Rank/")  # the core's own
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
+    assert code == 2, text
+    assert "CpuRef ran no layer of these kit subjects" in text
+
+
+def pickled(module: str, name: str) -> io.BytesIO:
+    """A pickle of a class itself, as a tree writes it that has the class in this module."""
+    return io.BytesIO(pickle.PROTO + b"\x02" + f"c{module}\n{name}\n".encode() + pickle.STOP)
+
+
+def test_a_class_is_found_where_this_tree_has_it() -> None:
+    moved = SubjectReader(pickled("armpy.former.tensors", "TensorInfo")).load()
+    assert moved is TensorInfo
+
+
+def test_of_two_classes_the_one_in_the_room_of_the_same_name_is_taken() -> None:
+    moved = SubjectReader(pickled("armpy.profiling.compared", "Comparison")).load()
+    assert moved is Comparison
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("Missing", "no module"), ("Comparison", r"\[.*, .*\]")]
+)
+def test_a_class_that_is_gone_or_could_be_either_is_an_error(name: str, found: str) -> None:
+    with pytest.raises(ImportError, match=rf"armpy.former.{name} is defined in {found}"):
+        SubjectReader(pickled("armpy.former", name)).load()
+
+
+def test_times_and_compiled_models_are_compared_by_the_same_command(tmp_path: Path) -> None:
+    model = shared_file("models", "mlperf_tiny", "ad01_int8.tflite")
+    figures = tmp_path / "figures.json"
+    shortly = ("--pairs", "1", "--seconds", "0.01", "--starts", "1", "--json", str(figures))
+    code, text = compare(
+        ROOT, ROOT, tmp_path / "cache", "--only", "times,prepared", "--models", str(model), *shortly
+    )
+    assert code == 0, text
+    assert "no difference" in text
+    results = json.loads(figures.read_text("utf-8"))
+    assert results["calls"].keys() == results["starts"].keys() == {"ad01_int8"}
+    assert results["overhead"].keys() == {
+        f"{backend}, {way}" for backend in ("NumbaAcc", "CpuRef") for way in WAYS
+    }
+    assert [row["is_equal"] for row in results["prepared"][str(model.resolve())]] == [True, True]
+
+
+def test_a_kind_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", "--only", "answers,speed")
+    assert code == 2, text
+    assert "unknown: speed; there are models, vectors, random, kit, calls" in text
+
+
+def test_what_is_neither_a_tree_nor_a_revision_is_an_error(tmp_path: Path) -> None:
+    code, text = compare("no-such-revision", ROOT, tmp_path / "cache")
+    assert code == 2, text
+    assert "no-such-revision is neither a folder with armpy's source nor a revision" in text
