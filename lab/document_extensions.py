@@ -103,11 +103,6 @@ class Project:
         ]
 
 
-_SERVER = "armpy-serving[kserve]", "python -m armpy_serving.kserve --model_dir FILE"
-_PROGRAMS = dict.fromkeys(("serve", "server", "serving"), _SERVER)
-"""Programs that are no commands of ``armpy``: servers are modules with options of their own."""
-
-
 def main() -> int:
     """Write the module, or compare it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -143,12 +138,6 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
             "COMMANDS",
             {name: _quoted(p.name) for p in extensions for name in p.commands},
             "Distributions by the command that they add to ``armpy``, groups before commands.",
-        ),
-        _mapping(
-            "PROGRAMS",
-            {word: _names(program) for word, program in _PROGRAMS.items()},
-            "Requirements and command lines of programs, by words that look like commands.",
-            kind="tuple[str, ...]",
         ),
         _mapping(
             "BACKEND_COMMANDS",

@@ -100,7 +100,7 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
     import click  # must not be needed to say that it is missing
 
     from armpy.cli.app import app
-    from armpy.cli.command_group import usage_message
+    from armpy.cli.usage import usage_message
 
     try:
         # app.main would print a line of its own after an interrupt.

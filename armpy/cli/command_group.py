@@ -1,4 +1,4 @@
-"""Groups of commands, imported when they run, plugins' last; and messages of usage errors."""
+"""Groups of commands, imported when they run, plugins' last."""
 
 from __future__ import annotations
 
@@ -13,48 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armpy import plugins  # its install lines: for errors alone
-from armpy.errors import (
-    InvalidArgumentError,
-    argument,
-    did_you_mean,
-    ends_in_command,
-    nearest_name,
-)
-from armpy.plugins.extension_tables import BACKENDS, COMMANDS, MODEL_SUFFIXES, PROGRAMS
+from armpy.plugins.extension_tables import COMMANDS
 
 if TYPE_CHECKING:
     from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint
 
 _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 """Of the environment: plugins, or what finding them complains about, may be there."""
-
-
-_LISTED = "Choose one that armpy --help lists"
-
-_OPTION_WORDS = {
-    "--affinity": ("pin", "place"),
-    "--backends": ("accelerator", "delegate", "device", "devices", "provider", "providers"),
-    "--data": ("calib", "calibrate", "calibration", "dataset", "representative", "samples"),
-    "--json": ("format",),
-    "--min-score": ("confidence", "score", "threshold"),
-    "--runs": ("iterations", "loops", "rounds"),
-    "--side-by-side": ("compare", "versus"),
-    "--shape": ("dim", "dimension", "dims"),
-    "--size": ("height", "width"),
-}
-_OPTION_SYNONYMS = {word: option for option, words in _OPTION_WORDS.items() for word in words}
-"""Options by first words of names that other tools have for them."""
-
-_COMMAND_SYNONYMS = {
-    "classify": "run",
-    "compare": "diff",
-    "convert": "compile",
-    "detect": "run",
-    "infer": "run",
-    "placement": "inspect",
-    "predict": "run",
-}
-"""Commands by words that other tools have for them."""
 
 
 class OnceGroup(click.Group):
@@ -72,7 +37,6 @@ class OnceGroup(click.Group):
         name, command, rest = super().resolve_command(context, arguments)
         if command is not None:
             refuse_repeated(command, context, rest)
-            refuse_spaced_backends(command, rest)
         return name, command, rest
 
 
@@ -116,22 +80,8 @@ class CommandGroup(OnceGroup):
             if name in self.own_names:
                 module = import_module(f"armpy.cli.{name.replace('-', '_')}.command")
                 self.add_command(module.command, name)
-        if self.get_command(context, name) is None:
-            refuse_missing(name)
-        if name in self._of_backends and self.get_command(context, name) is None:
-            raise click.UsageError(
-                f"the command '{name}' is missing: its backend cannot be loaded, which armpy "
-                "doctor explains, or armpy's metadata is older than its code. Install armpy again"
-            )
-        if name and not name.startswith("-") and self.get_command(context, name) is None:
-            fix = plugins.suggest_name(name, self.list_commands(context), COMMANDS, _LISTED)
-            if name in _COMMAND_SYNONYMS:
-                fix = f"Did you mean '{_COMMAND_SYNONYMS[name]}'?"
-            if name in PROGRAMS:
-                requirement, line = PROGRAMS[name]
-                install = plugins.install_line(requirement)
-                fix = f"It is a program of {requirement} ({install}). Run: {line}"
-            raise click.UsageError(f"No such command '{name}'. {fix}", context)
+        if self.get_command(context, name) is None and name[:1] not in ("", "-"):
+            self._refuse_unknown(context, name)
         return super().resolve_command(context, arguments)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
@@ -141,6 +91,17 @@ class CommandGroup(OnceGroup):
     def list_commands(self, context: click.Context) -> list[str]:
         """Names of all commands, for help."""
         return sorted({*self.commands, *self._plugins(context)})
+
+    def _refuse_unknown(self, context: click.Context, name: str) -> None:
+        """Raise click.UsageError for a command that neither armpy nor an installed plugin has."""
+        refuse_missing(name)
+        if name in self._of_backends:
+            raise click.UsageError(
+                f"the command '{name}' is missing: its backend cannot be loaded, which armpy "
+                "doctor explains, or armpy's metadata is older than its code. Install armpy again"
+            )
+        fix = plugins.suggest_name(name, self.list_commands(context), COMMANDS, "")
+        raise click.UsageError(f"No such command '{name}'. {fix}".rstrip(), context)
 
     def _plugins(self, context: click.Context) -> dict[str, click.Command]:
         """The commands of plugins by name; they are asked once for a command line."""
@@ -198,30 +159,6 @@ def refuse_missing(name: str) -> None:
         )
 
 
-def refuse_misspelled(group: click.Group, word: str) -> None:
-    """Refuse a word that is spelled like a command of a group and is not a backend's id.
-
-    For groups that take either.
-
-    Raises
-    ------
-    click.UsageError
-        If it is; the error names the command, and how to install what adds it if that is missing.
-    """
-    elsewhere = {
-        command: distribution
-        for name, distribution in COMMANDS.items()
-        for owner, _, command in [name.partition(" ")]
-        if owner == group.name and command and command not in group.commands
-    }
-    is_near = nearest_name(word, [*group.commands, *elsewhere]) is not None
-    # Ids of modules in directories are not known without importing them, and begin upper-case.
-    if not is_near or word[:1].isupper() or word in (entry.name for entry in _entry_points()):
-        return
-    fix = plugins.suggest_name(word, group.commands, elsewhere, "")
-    raise click.UsageError(f"There is no command and no backend '{word}'. {fix}")
-
-
 def imported_when_run(place: str) -> Callable[[Callable[[], None]], Callable[..., object]]:
     """Make a command of a function without body: another one does the work.
 
@@ -257,162 +194,11 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
         if isinstance(error, click.BadOptionUsage) and not parent.resilient_parsing:
             error.ctx = context  # which the command leaves out
             raise
-        if isinstance(error, click.NoSuchOption):
-            _refuse_single_dash(command, error.option_name, arguments)
-        return  # the command says it itself
+        return  # the command raises it itself
     for option, count in Counter(params).items():
         if not isinstance(option, click.Option) or option.multiple or option.count:
             continue
         if count > 1 and not option.is_flag:
             raise click.UsageError(
-                f"{option.opts[-1]} is given {count} times, and takes one value. "
-                "Run the command once for each, or leave the others out.",
-                context,
+                f"{option.opts[-1]} is given {count} times, and takes one value.", context
             )
-
-
-def _refuse_single_dash(command: click.Command, unknown: str, arguments: Sequence[str]) -> None:
-    """Raise click.UsageError if an unknown option is the beginning of one with a single dash."""
-    flags = {flag for param in command.params for flag in param.opts}
-    for word in arguments:
-        name = word.partition("=")[0]
-        if name.startswith(unknown) and f"-{name}" in flags:
-            raise click.UsageError(f"'{name}' has a single dash. Write it with two: -{word}")
-
-
-def refuse_spaced_backends(command: click.Command, arguments: Sequence[str]) -> None:
-    """Check that no backend's id follows the ids of ``--backends`` after a space.
-
-    Raises click.UsageError if one does: it would be taken for a file.
-    """
-    flags = [flag for p in command.params if "--backends" in p.opts for flag in p.opts]
-    for place, word in enumerate(arguments):
-        flag, is_joined, ids = word.partition("=")
-        if flag not in flags:
-            continue
-        rest = arguments[place + 1 :]
-        if not is_joined:
-            ids, rest = ",".join(rest[:1]), rest[1:]
-        if rest and _is_backend(rest[0]):
-            raise click.UsageError(
-                f"'{rest[0]}' is a backend. Separate backends by commas: "
-                f"{flag} {ids.rstrip(',')},{rest[0]}"
-            )
-
-
-def _is_backend(word: str) -> bool:
-    """Return whether a word is a known backend's id, and no file."""
-    # Ids begin upper-case: for other words, installed packages are not looked through.
-    is_possible = word[:1].isupper() and not os.path.exists(word)
-    return is_possible and (word in BACKENDS or word in {entry.name for entry in _entry_points()})
-
-
-def usage_message(error: click.ClickException) -> str:
-    """The text of an error of click, which ends with the command whose help to read.
-
-    Or with one that the error proposes.
-    """
-    text = _with_fix(error)
-    if ends_in_command(text):
-        return text
-    text += "." * (not text.endswith((".", "?", "?)")))
-    context = getattr(error, "ctx", None)
-    return text if context is None else f"{text} See {context.command_path} --help."
-
-
-def _with_fix(error: click.ClickException) -> str:
-    """The text of an error of click, reworded where click names no fix."""
-    if isinstance(error, click.NoSuchOption):
-        command = None if error.ctx is None else error.ctx.command
-        # Of commands that take options for inputs, and say why they lack others.
-        notes = getattr(getattr(command, "callback", None), "input_notes", None)
-        reason = "" if notes is None else notes.without.get(error.option_name.strip("-"), "")
-        if reason:
-            return f"{error.message} The command {reason.replace('`', '')}."
-        options = {name for param in getattr(command, "params", ()) for name in param.opts}
-        fix = "Check its name, or leave it out."
-        if (first := error.option_name.strip("-").partition("-")[0]) in _OPTION_SYNONYMS:
-            # What is spelt like it has another purpose.
-            synonym = _OPTION_SYNONYMS[first]
-            meant = f"Did you mean '{synonym}'?" if synonym in options else fix
-            return f"{error.message} {meant}"
-        if error.ctx is not None and first.rstrip("s") in _arguments(command):
-            return f"{error.message} Write it without one: {usage_line(error.ctx)}"
-        return f"{error.message} {did_you_mean(error.option_name, error.possibilities or (), fix)}"
-    text = error.format_message()
-    if text.startswith("Got unexpected extra argument"):
-        return f"{text}. {_fix_of_extra(error, text)}"
-    if isinstance(error, click.MissingParameter) and error.ctx is not None:
-        needed = ""
-        if isinstance(error.param, click.Option):
-            needed = f" {error.param.opts[0]} {error.param.make_metavar(error.ctx)}"
-        return f"{text} Usage: {usage_line(error.ctx)}{needed}"
-    if isinstance(error, click.BadOptionUsage) and "requires" in text:
-        params = () if error.ctx is None else error.ctx.command.params
-        metavars = {name: param.metavar for param in params for name in param.opts}
-        value = metavars.get(error.option_name) or "VALUE"
-        return f"{text} Write it after the option: {error.option_name} {value}."
-    if isinstance(error, click.BadParameter) and error.param is not None:
-        where = error.param.get_error_hint(error.ctx).replace("'", "")
-        value, refused, _ = error.message.partition(" is not ")
-        value = value.strip("'")
-        expected, fix = _allowed(error.param.type, value) if refused else ("", "")
-        failed = "the value is not allowed" if expected else error.message
-        actual = repr(value) if expected else ""
-        return str(
-            InvalidArgumentError(failed, where=where, expected=expected, actual=actual, fix=fix)
-        )
-    return text
-
-
-def _arguments(command: click.Command | None) -> list[str]:
-    """Names of what a command takes without an option, in lower case and the singular."""
-    params = getattr(command, "params", ())
-    return [
-        (param.metavar or param.name or "").strip("[].").lower().rstrip("s")
-        for param in params
-        if isinstance(param, click.Argument)
-    ]
-
-
-def usage_line(context: click.Context) -> str:
-    """A command with its arguments in order, such as ``armpy run [OPTIONS] MODEL``."""
-    return " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
-
-
-def _fix_of_extra(error: click.ClickException, text: str) -> str:
-    """The fix of an argument too many: the option that it is for, as far as it shows that."""
-    command = getattr(getattr(error, "ctx", None), "command", None)
-    flags = {flag for param in getattr(command, "params", ()) for flag in param.opts}
-    word = text.partition("(")[2].rstrip(")")
-    suffix = os.path.splitext(word)[1]
-    is_output = suffix[1:].isalpha() if not os.path.exists(word) else suffix == ".armpy"
-    if "-o" in flags and is_output:
-        return f"If it is what to write, give it as {argument('output', word)}."
-    if "--model" in flags:
-        return f"If it is a model's name, give it as {argument('model', word)}."
-    if "--data" in flags and os.path.exists(word) and suffix not in MODEL_SUFFIXES:
-        return f"If it is the data, give it as {argument('data', word)}."
-    if "--side-by-side" in flags and suffix in MODEL_SUFFIXES:
-        return f"To compare with it, give it as {argument('side_by_side', word)}."
-    return "Leave it out, or check the options before it."
-
-
-def _allowed(kind: click.ParamType[object], value: str) -> tuple[str, str]:
-    """The values that a type allows, in words, and the fix; empty for other types."""
-    if isinstance(kind, click.Choice):
-        names = [str(choice) for choice in kind.choices]
-        return f"one of {', '.join(map(repr, names))}", did_you_mean(
-            value, names, "Choose one of these"
-        )
-    if isinstance(kind, click.IntRange | click.FloatRange):
-        noun = "a whole number" if isinstance(kind, click.IntRange) else "a finite number"
-        low, high = kind.min, kind.max
-        if low is not None and high is not None:
-            return f"{noun} from {low:g} to {high:g}", "Pass a number in this range"
-        if low is not None:
-            bound = f"above {low:g}" if kind.min_open else f"of {low:g} or more"
-            return f"{noun} {bound}", "Pass a number in this range"
-    nouns = {click.INT: "a whole number", click.FLOAT: "a number"}
-    noun = nouns.get(kind, "")
-    return noun, f"Pass {noun}" if noun else ""

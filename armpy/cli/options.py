@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from armpy.cli.command_group import imported_when_run, usage_line
+from armpy.cli.command_group import imported_when_run
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
 from armpy.cli.values import parse_all_names
@@ -30,10 +30,7 @@ class ExistingPath(click.Path):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            fix = suggest_path(value)
-            if ctx is not None and not self.dir_okay and os.path.isdir(value):
-                fix = f"Give a file here: {usage_line(ctx)}"
-            self.fail(f"{error.message} {fix}", param, ctx)
+            self.fail(f"{error.message} {suggest_path(value)}", param, ctx)
 
 
 MODEL_FILE = ExistingPath(exists=True, dir_okay=False, readable=True)

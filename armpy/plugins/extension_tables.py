@@ -27,13 +27,6 @@ COMMANDS: Mapping[str, str] = {
 }
 """Distributions by the command that they add to ``armpy``, groups before commands."""
 
-PROGRAMS: Mapping[str, tuple[str, ...]] = {
-    "serve": ("armpy-serving[kserve]", "python -m armpy_serving.kserve --model_dir FILE"),
-    "server": ("armpy-serving[kserve]", "python -m armpy_serving.kserve --model_dir FILE"),
-    "serving": ("armpy-serving[kserve]", "python -m armpy_serving.kserve --model_dir FILE"),
-}
-"""Requirements and command lines of programs, by words that look like commands."""
-
 BACKEND_COMMANDS: Mapping[str, str] = {
     "kernels": "Build packs of compiled kernels, or list those that are found.",
     "tune": "Measure the fastest options for MODEL on this machine, and store them.",

@@ -13,6 +13,7 @@ import armpy
 from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
 from armpy_testing.models.networks import RELU, f32
+from armpy_testing.models.onnx_texts import HEAD
 from armpy_testing.signing_keys import write_signing_key
 
 for library in ("click", "rich", "PIL"):
@@ -187,3 +188,39 @@ def test_diff_takes_compiled_files(cli: Cli, compiled: str, tmp_path: Path) -> N
 def test_tune_measures_what_a_compiled_file_was_made_of(cli: Cli, compiled: str) -> None:
     results = cli.document("tune", compiled, "--seconds", "0.5")["results"]
     assert [result["backend_id"] for result in results] == ["NumbaAcc"]
+
+
+OPEN = """graph (float[batch, 1, length] x, float[batch, 1, 1] state) => (float[b, 1, l] y)
+    <float[1, 1, 3] w = {1.0, 2.0, 3.0}> {
+    p = Conv (x, w) y = Add (p, state)
+}"""
+CPU_REF = ("--backends", "CpuRef")
+SHAPE = ("--shape", "x=2,1,8")
+"""The shape of `state` follows: both inputs have the dimension `batch`."""
+
+
+@pytest.fixture
+def open_model(tmp_path: Path) -> Path:
+    """A model that takes several sizes, and is saved for one set of them only."""
+    pytest.importorskip("armpy_onnx")
+    onnx = pytest.importorskip("onnx.parser")
+    path = tmp_path / "open.onnx"
+    path.write_bytes(onnx.parse_model(HEAD + OPEN).SerializeToString())
+    return path
+
+
+def test_a_file_that_only_takes_the_shapes_says_so(cli: Cli, open_model: Path, output: str) -> None:
+    command = ("compile", open_model, *CPU_REF, "-o", output)
+    assert "one set of shapes only" in cli.err(*command, *SHAPE, "--shape", "x=1,1,8")
+    out = " ".join(cli.out(*command, *SHAPE).split())
+    leaves_open = "of what the model leaves open: x (2, 1, 8), state (2, 1, 1)"
+    assert f"prepared only for these sizes {leaves_open}" in out
+    assert "other sizes" not in out
+    with armpy.load(output, backends=["CpuRef"]) as compiled:
+        x = np.arange(16, dtype=np.float32).reshape(2, 1, 8)
+        y = compiled(x, np.full((2, 1, 1), 0.5, np.float32))
+    # 1 x[i] + 2 x[i + 1] + 3 x[i + 2] of consecutive numbers
+    np.testing.assert_array_equal(y, 6 * x[:, :, :6] + 8.5)
+    cli.out("run", output, *CPU_REF, *SHAPE)
+    error = cli.err("run", output, *CPU_REF, "--shape", "x=2,1,4")
+    assert "Expected (2, 1, 8); got (2, 1, 4)" in error

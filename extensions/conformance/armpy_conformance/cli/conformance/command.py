@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import click
 
-from armpy.cli.command_group import (
-    OnceGroup,
-    imported_when_run,
-    refuse_missing,
-    refuse_misspelled,
-)
+from armpy.cli.command_group import OnceGroup, imported_when_run, refuse_missing
 from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
@@ -38,7 +33,6 @@ class _BackendFirst(OnceGroup):
         """Put the first command's name in front of a backend's id or of its options."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             refuse_missing(f"{self.name} {args[0]}")
-            refuse_misspelled(self, args[0])
             args = [cases.name or "", *args]
         return super().parse_args(ctx, args)
 
