@@ -20,7 +20,7 @@ _OPTIONS = "armpy.cli.written_option:written_option"
 """How errors of the core write arguments here, and in processes that commands start."""
 
 LIBRARIES = ("click", "rich")
-"""Packages of the extra ``cli`` that every command needs but the doctor."""
+"""Packages of the extra ``cli`` that every command needs."""
 
 _NEW_OBJECTS = 100_000
 """So many more than are gone make the collector look through them; 700, if nothing is said."""
@@ -43,11 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = CommandSettings()
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
-        if words[:1] == ["doctor"] and _lacks_foundations():
-            return EXIT_FAILURE
         missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
         with _seldom_collected(), arguments_written(_OPTIONS):
-            code = _run_without(missing, words) if missing else _run(words, settings)
+            code = _refuse(missing) if missing else _run(words, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -70,29 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _lacks_foundations() -> bool:
-    """Whether the doctor cannot be imported; it has printed then what is missing."""
-    from armpy.cli.doctor.foundations import broken_libraries, print_broken_libraries
-
-    errors = broken_libraries()
-    if errors:
-        print_broken_libraries(errors)
-    return bool(errors)
-
-
-def _run_without(missing: list[str], arguments: list[str]) -> int:
-    """Say that libraries are missing, after what the doctor finds if it is asked."""
+def _refuse(missing: list[str]) -> int:
+    """Say that libraries of the command line are missing."""
     from armpy.core.installation import install_command
 
-    code = EXIT_USAGE
-    if arguments == ["doctor"]:
-        from armpy.cli.doctor.report import examine_and_print
-
-        examine_and_print()
-        code = EXIT_FAILURE
     command = install_command({"armpy[cli]": "."})
     _complain(f"{', '.join(missing)} not found. Run: {command}")
-    return code
+    return EXIT_USAGE
 
 
 def _run(arguments: list[str], settings: CommandSettings) -> int:
@@ -128,7 +110,7 @@ def _describe(error: Exception, settings: CommandSettings) -> str:
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".rstrip(". ") + "."
     if isinstance(error, ImportError):
-        return f"{error}. Run: armpy doctor, which says what to install"
+        return f"{error}. Run: pip check"
     more = "" if settings.debug else " (--debug shows where)"
     return f"{type(error).__name__}: {error}{more}"
 

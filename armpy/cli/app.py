@@ -16,7 +16,7 @@ _SHORT_HELPS = {
     "check": "Say whether a compiled model fits this machine.",
     "compile": "Prepare a model ahead of time: one file that starts at once.",
     "devices": "List the devices that backends run on.",
-    "doctor": "Diagnose faults of backends or a file, and name remedies.",
+    "doctor": "Show the installation, and the state of every backend.",
     "inspect": "Show what a model is made of and where it would run.",
     "keys": "Make keys to sign compiled models with, or show them.",
     "profile": "Profile a model, show saved profiles, and compare two.",

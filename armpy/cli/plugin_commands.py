@@ -36,12 +36,7 @@ def plugin_commands(taken: Set[str]) -> dict[str, click.Command]:
     return collect_commands(registry.plugins, taken)
 
 
-def collect_commands(
-    plugins: HookPlugins,
-    taken: Set[str],
-    *,
-    has_all_plugins: bool = True,  # else a command's group may be another plugin's
-) -> dict[str, click.Command]:
+def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.Command]:
     """Ask plugins for commands, whose names may not be taken.
 
     What cannot be used is left out with its reason.
@@ -68,8 +63,6 @@ def collect_commands(
     def add_to_group(name: str) -> None:
         group_name, _, own_name = name.partition(" ")
         group = commands.get(group_name)
-        if group is None and not has_all_plugins:
-            return
         command = commands.pop(name)
         if not isinstance(group, click.Group):
             raise RejectionError(f"no plugin has a group '{group_name}' for its command '{name}'")

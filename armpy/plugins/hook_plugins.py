@@ -252,7 +252,8 @@ class HookPlugins:
         owner = next((c for c in others if c.backend_id == candidate.backend_id), None)
         if owner is not None:
             reason = f"another plugin has the name '{candidate.backend_id}': {owner.source}"
-            leave_out(candidate, CandidateStatus.DUPLICATE, Failure(reason))
+            failure = Failure(reason, fix="Remove one of the two")
+            leave_out(candidate, CandidateStatus.DUPLICATE, failure)
         return record
 
     def _position(self, candidate: Candidate) -> int:

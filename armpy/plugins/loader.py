@@ -217,7 +217,8 @@ class BackendLoader:
         owner = self.owners.setdefault(backend_id, record)
         if owner is not record:
             reason = f"another backend has the id '{backend_id}': {owner.candidate.source}"
-            self._leave_out(record, CandidateStatus.DUPLICATE, Failure(reason))
+            failure = Failure(reason, fix="Remove one of the two")
+            self._leave_out(record, CandidateStatus.DUPLICATE, failure)
 
     def _open(self, record: BackendRecord) -> bool:
         """Import a candidate's code, if that is not done yet; false if it is left out."""

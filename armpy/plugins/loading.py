@@ -120,7 +120,7 @@ def attempt(
         step()
     # Without a traceback: the text names the broken rule, and no code of the candidate failed.
     except RejectionError as error:
-        return CandidateStatus.REJECTED, Failure(str(error))
+        return CandidateStatus.REJECTED, Failure(str(error), fix=error.fix)
     except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
         # SystemExit counts as a failure, but the user's Ctrl-C is not the candidate's.
         let_user_interrupt(error)
@@ -134,6 +134,7 @@ def leave_out(
     """Record and log why a candidate is not used."""
     candidate.status = status
     candidate.reason, candidate.traceback = failure.reason, failure.traceback
+    candidate.fix = failure.fix
     candidate.missing_module = failure.missing_module
     candidate.missing_library = failure.missing_library
     _log.log(
@@ -178,11 +179,17 @@ def describe_failure(
     common = missing_module.partition(".")[0]
     if is_absolute and is_common(common) and name.startswith(common.removesuffix("common")):
         reason += f". Import a vendor's common code relatively: from .{missing_module} import NAME"
+    fix = "" if too_new else "Report it to its author"
+    if missing_library:
+        fix = f"Install the package or driver that has the file {missing_library}"
+    elif missing_module:
+        fix = f"Install the package that brings the module {missing_module}"
     return Failure(
         reason,
         public("".join(traceback.format_exception(error))),
         missing_module,
         missing_library,
+        fix,
     )
 
 

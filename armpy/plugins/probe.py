@@ -93,6 +93,8 @@ class ProbeResult:
     # Of one that could not be found.
     missing_module: str = ""
     missing_library: str = ""
+    fix: str = ""
+    """Remedy, where the reason does not name one."""
     details: Mapping[str, object] = field(default_factory=dict)
     """The result of examining the backend."""
     duration_s: float = 0.0
@@ -116,7 +118,10 @@ class ProbeResult:
     def failure(self) -> Failure:
         """Why the candidate is left out, if it did not pass."""
         details = self.traceback or self.output
-        return Failure(self.reason, details, self.missing_module, self.missing_library)
+        fix = self.fix
+        if self.outcome in (ProbeOutcome.CRASHED, ProbeOutcome.HUNG, ProbeOutcome.EXITED):
+            fix = "Remove it, or use Runtime(probe=True), which leaves it out"
+        return Failure(self.reason, details, self.missing_module, self.missing_library, fix)
 
     def as_fields(self) -> dict[str, object]:
         """The result in the form of JSON."""

@@ -68,7 +68,7 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
         # Tried here, so that what cannot be sent is this candidate's failure.
         json.dumps(fields)
     except RejectionError as error:
-        outcome, fields = ProbeOutcome.REJECTED, {"reason": str(error)}
+        outcome, fields = ProbeOutcome.REJECTED, {"reason": str(error), "fix": error.fix}
     except BaseException as error:  # noqa: BLE001 - plugin boundary: it is the answer
         failure = describe_failure(error, private, candidate.name)
         outcome = ProbeOutcome.RAISED

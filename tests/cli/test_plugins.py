@@ -217,53 +217,6 @@ def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(toy: Path, cli: Cl
     assert cli("toy-nothing")[0] == 2
 
 
-@pytest.mark.slow
-@pytest.mark.slow
-def test_the_doctor_lists_plugins_and_their_problems(
-    site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
-    site.install_plugin("toy", toy_plugin())
-    site.install_plugin("twin", toy_plugin("toy", "TOY2"))
-    site.install_plugin("lost", "import acme_onnx")
-    site.install_plugin("dead", "import os; os._exit(3)")
-    site.install_plugin(
-        "odd",
-        "from armpy.plugins.hooks import hookimpl\n"
-        "@hookimpl\ndef armpy_register_front_end(): return 3",
-    )
-    patient = ("--probe-timeout", "120")  # a busy machine is no problem of a plugin's
-    document = cli.document("doctor", *patient, code=1)
-    plugins = {d["id"]: d for d in document["plugins"]}
-    expected = {
-        "toy": "ok",
-        "twin": "problem",
-        "lost": "failed",
-        "dead": "crashed",
-        "odd": "problem",
-    }
-    # Extensions of armpy's may be installed as well.
-    assert {name: plugins[name]["status"] for name in expected} == expected
-    assert plugins["toy"]["details"]["front_ends"] == [
-        {"name": "toy", "title": "toy nets", "suffixes": [".toy"], "missing": [], "install": ""}
-    ]
-    assert "the suffix .toy is taken by the plugin 'toy'" in plugins["twin"]["cause"]
-    assert plugins["lost"]["remedy"] == (
-        "Install the package that brings the module acme_onnx: its documentation names it"
-    )
-    assert "exited with code 3" in plugins["dead"]["cause"]
-    assert plugins["odd"]["cause"] == "armpy_register_front_end: it returned 3. Expected FrontEnd"
-    out = cli.out("doctor", *patient, code=1)
-    for line in (
-        "plugin toy 1.0: ok",
-        "  front-end toy: toy nets (.toy)",
-        "plugin lost 1.0: failed",
-        # Backends of engines may be installed as well.
-        f"candidates: {len(document['candidates'])}, plugins: {len(plugins)}, problems: 4",
-    ):
-        assert line in out
-
-
 def test_help_and_armpys_own_commands_survive_every_plugin(site: FakeSite, cli: Cli) -> None:
     site.install_plugin("bad", "raise SystemExit(9)")
     code, out, err = cli("--help")
@@ -323,22 +276,6 @@ def test_a_command_named_after_a_group_joins_another_plugins_group(
     assert "sort" not in out
     assert "the command name 'toys count' is taken" in err
     assert "no plugin has a group 'balls' for its command 'balls throw'" in err
-
-
-@pytest.mark.parametrize("command", ["toys throw", "balls throw"])
-def test_the_doctor_looks_for_the_group_of_a_command_in_all_plugins(
-    site: FakeSite, cli: Cli, command: str
-) -> None:
-    source = JOINS.replace(', click.Command("toys count")', "").replace("balls throw", command)
-    site.install_plugin("joins", source)
-    site.install_plugin("zgroup", GROUP)
-    is_well = command.startswith("toys")
-    document = cli.document("doctor", code=0 if is_well else 1)
-    joins = next(plugin for plugin in document["plugins"] if plugin["id"] == "joins")
-    assert joins["details"]["commands"] == sorted(["toys sort", command])
-    assert joins["details"]["problems"] == []
-    reason = "" if is_well else "no plugin has a group 'balls' for its command 'balls throw'"
-    assert (joins["status"], joins["cause"]) == ("ok" if is_well else "problem", reason)
 
 
 SPOILS_HELP = """

@@ -92,40 +92,6 @@ def test_a_missing_library_is_reported_with_its_installation(library: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["click", "rich"])
-def test_the_doctor_works_without_the_libraries_of_the_command_line(library: str) -> None:
-    done = run_python(
-        f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
-        "sys.exit(main(['doctor']))"
-    )
-    assert done.returncode == 1
-    assert "\nCpuRef" in done.stdout
-    assert done.stderr.splitlines()[-1] == (
-        f"armpy: error: {library} not found. Run: {install_command({'armpy[cli]': '.'})}"
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="pipes close differently")
-def test_a_closed_pipe_ends_the_doctor_without_click_as_any_command() -> None:
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-c"),
-            "import sys; sys.modules['click'] = None; from armpy.cli.__main__ import main; "
-            "sys.exit(main(['doctor']))",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    with process.stderr:
-        assert b"Traceback" not in process.stderr.read()
-    assert process.wait() == 1
-
-
-@pytest.mark.slow
 def test_only_pictures_need_pillow() -> None:
     def run(command: list[str]) -> subprocess.CompletedProcess[str]:
         return run_python(

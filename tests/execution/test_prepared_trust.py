@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,10 +17,8 @@ import pytest
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.backend import SavedProgram
-from armpy.cli.inspect.examine_file import examine_file
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.ops.operation import Array
-from armpy.plugins import BackendRegistry
 from armpy.store.archive.signing import generate_keys, key_text, sign
 from armpy_testing.models.networks import placement_of
 from armpy_testing.systems import NEEDS_OWNERS, NEEDS_REPLACEABLE_FILES
@@ -199,24 +196,6 @@ def test_unchecked_code_is_not_run_from_ones_own_places(
     monkeypatch.undo()
     assert not images
     np.testing.assert_array_equal(outputs(model), DOUBLED)
-
-
-@NEEDS_OWNERS
-def test_the_doctor_says_what_loading_does(
-    made: Signed, place: Path, loads: list[SavedProgram]
-) -> None:
-    registry = BackendRegistry.discover()
-    for mode, keys in ((0o644, []), (0o666, []), (0o666, [made.key])):
-        place.chmod(mode)
-        examination = examine_file(place, registry, keys)
-        loads.clear()
-        if examination.is_ok:
-            outputs(armpy.load(place, trusted_keys=keys))
-        else:
-            with pytest.raises(ParserError, match=re.escape(examination.trust)):
-                armpy.load(place, trusted_keys=keys)
-        used = [program for program in examination.programs if program.status == "used"]
-        assert len(used) == len(loads) == (0 if mode == 0o666 and not keys else 1)
 
 
 def test_a_file_of_another_kind_is_no_model(tmp_path: Path) -> None:

@@ -132,8 +132,6 @@ def print_backends(
         printer.line(f"skipped {path.path}: {path.reason}")
     if any(report.status == CandidateStatus.FOUND.value for report in shown):
         printer.line("armpy backends --load tries whether they can be used on this machine")
-    if shown:
-        printer.line("armpy doctor says which kinds of layers each of them takes here")
     if left_out := len(reports) - len(shown):
         # Most reasons are found by loading.
         command = "armpy backends --all --load" if load else "armpy backends --all"

@@ -25,7 +25,7 @@ def command() -> None:
     """Say whether the compiled model FILE fits this machine: fits, fits slower, does not fit.
 
     Nothing is compiled, and no program is loaded. A file that fits slower is loaded: layers whose
-    programs cannot be used here are compiled anew, or run on another backend. 'armpy doctor FILE'
+    programs cannot be used here are compiled anew, or run on another backend. 'armpy inspect FILE'
     lists every program.
 
     Exit code 0 if the file can be loaded, 1 if it does not fit.

@@ -1,1 +1,1 @@
-"""``armpy doctor``: faults of backends, plugins and files, and their remedies."""
+"""``armpy doctor``: facts about an installation, and problems of backends and plugins."""

@@ -5,20 +5,11 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import (
-    MODEL_FILE,
-    dynamic_backends_option,
-    front_end_option,
-    report_options,
-    trust_options,
-)
+from armpy.cli.options import dynamic_backends_option, report_options
 from armpy.cli.values import FiniteRange
 
 
 @click.command("doctor")
-@click.argument("file", type=MODEL_FILE, required=False)
-@front_end_option
-@trust_options
 @dynamic_backends_option
 @click.option(
     "--probe-timeout",
@@ -33,15 +24,11 @@ from armpy.cli.values import FiniteRange
 @click.pass_context
 @imported_when_run("armpy.cli.doctor.work:doctor")
 def command() -> None:
-    """Load each backend in a process of its own, run small networks on it, and say what to do.
+    """Show the installation: versions, caches, variables, and the state of every backend.
 
-    With a model FILE, say whether it can be loaded, which operators are missing, which shapes are
-    open, where layers run and why not elsewhere, and what a start found in the caches or had to
-    compile. Of a compiled one, say which of its programs would be used here, and why others would
-    not.
+    Each backend and plugin is loaded in a process of its own, and each backend runs a small network
+    whose answer is known. 'armpy inspect FILE' and 'armpy check FILE' are for model files.
 
-    Long lines about what is well are cut to the width of the terminal; -v shows all.
-
-    Exit code 0 if all is well, 1 if there is a problem. Optional libraries and extensions that are
-    not installed, and devices that this machine lacks, are listed, but are no problems.
+    Exit code 0 if all is well, 1 if there is a problem. Devices that this machine lacks are listed,
+    but are not problems.
     """

@@ -22,7 +22,6 @@ from armpy.cli.inspect.describe import (
     report_of,
     write_dot,
 )
-from armpy.cli.inspect.examine_file import examine_file
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
 from armpy.cli.registry import no_such_signature, registry_of
@@ -33,7 +32,7 @@ from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.inspect import describe_network
 from armpy.inspect.inferred_shapes import evaluator_of
-from armpy.model.archive.examined_programs import ProgramExamination
+from armpy.model.archive.examined_programs import Machine, ProgramExamination, examine_programs
 from armpy.model.archive.metadata import read_metadata
 from armpy.model.archive.reload import read_signature
 from armpy.plugins import BackendRegistry
@@ -101,7 +100,8 @@ def inspect_prepared(
         write_dot(chosen.graph, chosen.optimized, dot)
     is_signed = container.key != NO_KEY
     registry = registry_of(request)
-    examined = examine_file(request.model, registry, keys, code)
+    withheld = "" if verdict.uses_code else verdict.reason
+    uses, _ = examine_programs(container, Machine(registry), withheld)
     report = FileReport(
         VERSION,
         str(contents.manifest.get("armpy", "")),
@@ -113,7 +113,7 @@ def inspect_prepared(
         contents.sections,
         networks,
         contents.programs,
-        examined.programs,
+        uses,
         contents.left_out,
         isinstance(contents.manifest.get("quick"), dict),
     )

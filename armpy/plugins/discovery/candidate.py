@@ -72,6 +72,8 @@ class Candidate:
     status: CandidateStatus = CandidateStatus.FOUND
     reason: str = ""
     """Why it is not registered; of a registered one, its fault."""
+    fix: str = ""
+    """Remedy, where the reason does not name one."""
     traceback: str = ""
     """Of the exception that loading it raised, or what a probe's process wrote last."""
     # The Python module or shared library for lack of which it cannot be imported.
@@ -102,7 +104,13 @@ class Failure:
     # Empty unless one could not be found.
     missing_module: str = ""
     missing_library: str = ""
+    fix: str = ""
+    """Remedy, where the reason does not name one."""
 
 
 class RejectionError(Exception):
     """A candidate breaks a rule; the text is its reason. Never leaves this package."""
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(reason)
+        self.fix = fix

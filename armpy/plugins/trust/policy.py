@@ -22,6 +22,7 @@ ENVIRONMENT_VARIABLE = "ARMPY_TRUST_FILE"
 
 _KEYS = ("allow", "plugins", "require_pins", "files", "distributions")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ALLOW = "Add it to the list in the trust file, if you trust it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class Trust:
                 # A list of backends alone allows no plugin, as none is on it.
                 listed = self.allow is None if self.plugins is None else name in self.plugins
                 if not listed and not is_own(candidate):
-                    raise RejectionError(f"the trust file does not allow the plugin '{name}'")
+                    reason = f"the trust file does not allow the plugin '{name}'"
+                    raise RejectionError(reason, _ALLOW)
             elif not candidate.is_unidentified_library:
                 self.check_id(candidate.backend_id)
             return self._check_pin(candidate)
@@ -66,7 +68,8 @@ class Trust:
     def check_id(self, backend_id: BackendId) -> None:
         """Check an id as soon as it is known; raises RejectionError if it is not allowed."""
         if self.allow is not None and backend_id not in self.allow:
-            raise RejectionError(f"the trust file does not allow the id '{backend_id}'")
+            reason = f"the trust file does not allow the id '{backend_id}'"
+            raise RejectionError(reason, _ALLOW)
 
     def _check_path(self, candidate: Candidate) -> None:
         if self.insecure_paths:
@@ -84,7 +87,8 @@ class Trust:
             pins = self.distributions
             candidate.pin = pins.get(_normalized(candidate.distribution), "") if pins else ""
         if self.require_pins and not candidate.pin and not is_own(candidate):
-            raise RejectionError("the trust file has no pin for it, and requires one")
+            reason = "the trust file has no pin for it, and requires one"
+            raise RejectionError(reason, "Add its pin to the trust file, if you trust it")
         if candidate.common:
             candidate.common_pin = self.files.get(os.path.realpath(candidate.common), "")
             # The module imports it, so that code without a pin would run in a pinned backend.

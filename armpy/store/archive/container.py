@@ -293,7 +293,7 @@ def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
         raise ParserError(
             "it is not a compiled model",
             where=where,
-            fix="armpy compile makes one of a model file, and armpy doctor examines model files",
+            fix="armpy compile makes one of a model file, and armpy inspect describes both",
         )
     version = int.from_bytes(header[8:12], "little")
     # Before all else: what follows may lie elsewhere in another version.

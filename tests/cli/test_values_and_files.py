@@ -1,27 +1,13 @@
-"""Examination of backends, values of options, files that are written."""
+"""Values of options, and files that are read and written."""
 
 from __future__ import annotations
 
 import errno
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from armpy_reference import ReferenceBackend
 
-from armpy.backend import (
-    DeviceFigures,
-    DeviceInfo,
-    ILayerSupport,
-    IWorkloadFactory,
-    NetworkResources,
-    PerformanceFigures,
-    PreparationRequest,
-    ReasonCode,
-    Support,
-)
-from armpy.cli.doctor.diagnose_backend import examine_backend
 from armpy.cli.files import (
     check_writable,
     file_stems,
@@ -31,144 +17,9 @@ from armpy.cli.files import (
 )
 from armpy.cli.inputs.request import InputRequest, split_input
 from armpy.cli.values import parse_names, parse_numbers, parse_range, parse_shape, parse_size
-from armpy.errors import BackendError, InvalidArgumentError, UnimplementedError
-from armpy.ops import Activation, ElementwiseBinary, FullyConnected
-from armpy.ops.operation import OperandInfos, Operation
-from armpy.types import DataType
-from armpy_testing.backends.lying_backends import GivesBack, Pairs, WeightedRelu
+from armpy.errors import InvalidArgumentError
 from armpy_testing.command_line import armpy_command
 from armpy_testing.systems import NEEDS_LINKS
-from extensions.conformance.tests.declaring_backend import Declaring
-
-
-class Lying(ReferenceBackend):
-    def get_id(self) -> str:
-        return "Lying"
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        raise UnimplementedError("the driver is from last year")
-
-
-class Shy(ReferenceBackend):
-    def get_id(self) -> str:
-        return "Shy"
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return Nothing()
-
-
-class Nothing(ILayerSupport):
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: object
-    ) -> Support:
-        return Support.no(ReasonCode.DEVICE, "not today")
-
-
-class Misspelt(ReferenceBackend):
-    def get_id(self) -> str:
-        return "Misspelt"
-
-    version = 7  # type: ignore[assignment]  # that is what is wrong with it
-
-
-class Boastful(ReferenceBackend):
-    def get_id(self) -> str:
-        return "Boastful"
-
-    def get_devices(self) -> tuple[DeviceInfo, ...]:
-        figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time=-0.5)})
-        return (DeviceInfo(figures=figures),)
-
-
-def outcomes(found: dict[str, object]) -> set[tuple[str, str]]:
-    """Outcome and text of all trials."""
-    trials: Any = found["trials"]
-    return {(trial["outcome"], trial["text"]) for trial in trials}
-
-
-def test_the_reference_passes_every_trial() -> None:
-    examination = examine_backend(ReferenceBackend())
-    assert outcomes(examination) == {("ran", "ran")}
-    assert examination["problems"] == []
-
-
-def test_a_refusal_is_no_problem() -> None:
-    examination = examine_backend(Shy())
-    assert outcomes(examination) == {("refused", "refused: not today (device)")}
-    assert examination["problems"] == []
-
-
-def test_figures_that_are_not_used_are_a_problem() -> None:
-    examination = examine_backend(Boastful())
-    assert outcomes(examination) == {("ran", "ran")}
-    problems: Any = examination["problems"]
-    (problem,) = problems
-    assert problem.startswith("Boastful / get_devices: tensors[DataType.FLOAT32].exec_time")
-    assert "got -0.5" in problem
-
-
-def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> None:
-    examination = examine_backend(Lying())
-    problems: Any = examination["problems"]
-    (problem,) = problems
-    assert problem.startswith(
-        "addition failed: Lying / create_workload_factory: the driver is from last year. "
-        "get_layer_support accepts the layer, but "
-    )
-    assert outcomes(examination) == {
-        ("failed", problem.removeprefix("addition ")),
-        ("failed", "failed as addition"),
-    }
-
-
-def test_a_property_against_the_contract_is_raised() -> None:
-    with pytest.raises(BackendError, match=r"Misspelt / version: .* Expected str; got 7"):
-        examine_backend(Misspelt())
-
-
-def test_a_backend_that_takes_pairs_only_is_tried_with_neighbours() -> None:
-    examination = examine_backend(Pairs("Pairs", (ElementwiseBinary, Activation, FullyConnected)))
-    assert outcomes(examination) == {("ran", "ran followed by RELU, as it was declined alone")}
-    assert examination["problems"] == []
-
-
-@pytest.mark.parametrize("is_wrong", [False, True])
-def test_a_layer_that_is_refused_alone_is_tried_with_neighbours(is_wrong: bool) -> None:
-    examination = examine_backend(WeightedRelu(is_wrong=is_wrong))
-    problems: Any = examination["problems"]
-    if is_wrong:
-        (problem,) = problems
-        assert problem.startswith("FullyConnected failed: ")
-        return
-    assert problems == []
-    assert outcomes(examination) == {
-        ("refused", "refused: no RELU follows (operation)"),
-        ("ran", "ran followed by RELU, as it was refused alone"),
-    }
-
-
-def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
-    examination = examine_backend(GivesBack("Shy"))
-    problems: Any = examination["problems"]
-    (problem,) = problems
-    assert problem.startswith(
-        "addition failed: single layers are not worth it. get_layer_support accepts the layer, but "
-        "the backend took it in no network: neither alone nor followed by RELU"
-    )
-
-
-def test_a_reason_that_names_a_command_ends_with_it() -> None:
-    backend = GivesBack("Shy")
-    backend.reason = "no compiler: pip install acme"
-    examination = examine_backend(backend)
-    problems: Any = examination["problems"]
-    assert problems == ["addition failed: no compiler: pip install acme"]
-
-
-def test_a_backend_with_patterns_of_its_own_may_give_layers_back() -> None:
-    examination = examine_backend(Declaring("Declaring"))
-    assert {outcome for outcome, _ in outcomes(examination)} <= {"refused", "given back"}
-    assert examination["problems"] == []
 
 
 def test_a_size_is_height_and_width() -> None:
