@@ -32,20 +32,28 @@ The tree::
 from __future__ import annotations
 
 import enum
-import importlib
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import wraps
-from types import CodeType, MappingProxyType
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 _MOST_CHARACTERS = 40
-_MOST_NAMES = 1000
+_MOST_FILES = 1000
+"""Files of a folder whose names are compared with that of a missing one."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
+
+class Argument(NamedTuple):
+    """An argument that an error is about.
+
+    Its text is Python's, ``code='never'``, or the name alone without a value. Programs that take
+    arguments in another form write them with `ArmpyError.text`.
+    """
+
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value!r}"
 
 
 class ArmpyError(Exception):
@@ -56,7 +64,9 @@ class ArmpyError(Exception):
     failed : str
         Statement of the failure, without a full stop at its end.
     where : str, optional
-        The thing that failed: a layer, a file, an option.
+        The thing that failed: a layer, a file.
+    argument : Argument, optional
+        The argument that the failure is about.
     expected, actual : str, optional
         The expected and the actual value.
     fix : str, optional
@@ -64,7 +74,7 @@ class ArmpyError(Exception):
 
     Notes
     -----
-    The text reads ``{where}: {failed}. Expected {expected}; got {actual}. {fix}``.
+    The text reads ``{where} / {argument}: {failed}. Expected {expected}; got {actual}. {fix}``.
     """
 
     def __init__(
@@ -72,20 +82,31 @@ class ArmpyError(Exception):
         failed: str,
         *,
         where: str = "",
+        argument: Argument | None = None,
         expected: str = "",
         actual: str = "",
         fix: str = "",
     ) -> None:
         self.failed = failed
         self.where = where
+        self.argument = argument
         self.expected = expected
         self.actual = actual
         self.fix = fix
         super().__init__(failed)
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.failed}" if self.where else self.failed
-        parts = [text]
+        return self.text()
+
+    def location(self, write: Callable[[Argument], str] = str) -> str:
+        """Return where it failed, with the argument as `write` has it; empty if nothing says so."""
+        written = "" if self.argument is None else write(self.argument)
+        return " / ".join(filter(None, [self.where, written]))
+
+    def text(self, write: Callable[[Argument], str] = str) -> str:
+        """Return the text of all fields, with the argument as `write` has it."""
+        location = self.location(write)
+        parts = [f"{location}: {self.failed}" if location else self.failed]
         if self.expected and self.actual:
             parts.append(f"Expected {self.expected}; got {self.actual}")
         elif self.expected:
@@ -150,16 +171,7 @@ class UnsupportedOperatorError(ParserError):
 
 
 class LayerValidationError(ArmpyError):
-    """A layer's operands or attributes break a rule of its operation.
-
-    Attributes
-    ----------
-    call_shapes : mapping of str to tuple of int
-        By input, the shapes of a call that the fix is to choose others for, as long as it names
-        none.
-    """
-
-    call_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    """A layer's operands or attributes break a rule of its operation."""
 
 
 class GraphValidationError(ArmpyError):
@@ -250,84 +262,6 @@ def is_without_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) and not isinstance(error, ArmpyError)
 
 
-def tells_of_memory(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that raises armpy's error for MemoryError, where a call more does not count."""
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(*args, **kwargs)
-        except MemoryError as error:
-            raise without_memory(error)  # noqa: B904 - it has the cause
-
-    return call
-
-
-def names_unknown_arguments(
-    options: tuple[str, type] | None = None, *, fixes: Mapping[str, str] = MappingProxyType({})
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a function, or an ``__init__``, say which argument an unknown name was meant for.
-
-    Not where a call more counts, as for `armpy.Model.run`, which takes any name and refuses it
-    itself, nor for coroutine functions, which would be taken for others: there Python's own
-    TypeError says less.
-
-    Parameters
-    ----------
-    options : tuple of str and type, optional
-        One of the arguments and its dataclass, whose fields may be meant too.
-    fixes : mapping of str to str
-        Fixes by names that arguments of the same purpose have in other libraries.
-    """
-
-    def decorated(function: Callable[P, T]) -> Callable[P, T]:
-        @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            try:
-                return function(*args, **kwargs)
-            except TypeError as error:
-                refuse_unknown(function, kwargs, options, fixes, error)
-                raise
-
-        return call
-
-    return decorated
-
-
-def refuse_unknown(
-    function: Callable[..., object],
-    named: Iterable[str],
-    options: tuple[str, type] | None = None,
-    fixes: Mapping[str, str] = MappingProxyType({}),
-    cause: TypeError | None = None,
-) -> None:
-    """Raise InvalidArgumentError for the first argument that a function does not have, if any."""
-    code: CodeType = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    known = [name for name in names if name != "self"]
-    option, kind = options or ("", object)
-    fields = getattr(kind, "__dataclass_fields__", ())
-    where = function.__qualname__.removesuffix(".__init__")
-    package = function.__module__.partition(".")[0]
-    # A function, not a class, as callers write it where the package has it.
-    if where == function.__name__ and callable(getattr(sys.modules[package], where, None)):
-        where = f"{package}.{where}"
-    for name in named:
-        if name in known:
-            continue
-        near = nearest_name(name, [*known, *fields])
-        fix = "Leave it out" if near is None else f"Did you mean '{near}'?"
-        if name in fields:
-            fix = f"Write {where}({option}={kind.__name__}({name}=...))"
-        fix = fixes.get(name, fix)
-        raise InvalidArgumentError(
-            f"there is no argument '{name}'",
-            where=where,
-            expected=", ".join(sorted(known)),
-            fix=fix,
-        ) from cause
-
-
 class MemoryValidationError(ArmpyError):
     """A memory strategy's answer cannot be used."""
 
@@ -348,10 +282,8 @@ class ExecutionCancelledError(ArmpyError):
     """The caller has stopped an execution before it was done."""
 
 
-def did_you_mean(
-    name: object, known: Iterable[object], otherwise: str = "", cutoff: float = 0.6
-) -> str:
-    """Suggest a known name for an unknown one.
+def did_you_mean(name: object, known: Iterable[object], otherwise: str = "") -> str:
+    """Return the fix of an error about an unknown name.
 
     Parameters
     ----------
@@ -362,16 +294,8 @@ def did_you_mean(
         punctuation.
     otherwise : str
         Remedy if none is near.
-    cutoff : float
-        Likeness that counts: from 0, where the nearest counts however far it is, to 1, where only
-        the same does.
-
-    Returns
-    -------
-    str
-        Text for the `fix` of an error.
     """
-    near = nearest_name(name, known, cutoff)
+    near = nearest_name(name, known)
     return otherwise if near is None else f"Did you mean '{near}'?"
 
 
@@ -405,84 +329,19 @@ def full_path(path: str | os.PathLike[str]) -> str:
 
 
 def suggest_path(path: str | os.PathLike[str]) -> str:
-    """Suggest a path for one that leads nowhere: that of the nearest name in its folder.
-
-    Parameters
-    ----------
-    path : path-like
-        Path of a file or folder. What comes behind the last dot of a name does not count, as the
-        names of all models of a folder may end alike.
-
-    Returns
-    -------
-    str
-        Text for the `fix` of an error; a general one if no name is near, or the path leads to
-        something.
-    """
-    if "://" in os.fsdecode(path):
+    """Return the fix of an error about a missing file: the nearest name in its folder, if any."""
+    folder, name = os.path.split(os.fsdecode(path))
+    if "://" in folder:
         return "Download it, and give the path of the file."
-    otherwise = "Check the path and the current folder."
-    folder, name = os.path.split(os.fspath(path))
-    stem, suffix = os.path.splitext(name)
     try:
-        if os.path.lexists(path):
-            return otherwise
-        others = sorted(os.listdir(folder or os.curdir))[:_MOST_NAMES]
+        others = sorted(os.listdir(folder or os.curdir))[:_MOST_FILES]
     except (OSError, ValueError):  # there is no such folder, or it may not be read
-        return otherwise
-    others.sort(key=lambda other: os.path.splitext(other)[1] != suffix)
-    by_stem: dict[str, str] = {}
-    for other in others:
-        by_stem.setdefault(os.path.splitext(other)[0], other)
-    near = nearest_name(stem, by_stem, cutoff=0.7)
-    if near is None:
-        return otherwise
-    is_other_kind = os.path.splitext(by_stem[str(near)])[1] != suffix
-    if is_other_kind and nearest_name(stem, [near], cutoff=0.9) is None:
-        return otherwise
-    return f"Did you mean '{os.path.join(folder, by_stem[str(near)])}'?"
-
-
-def argument(name: str, value: object = None) -> str:
-    """Write an argument as its caller does, for texts of errors.
-
-    Returns
-    -------
-    str
-        In Python ``code='never'``, or ``code`` without a value; while a command runs, ``--code
-        never`` and ``--code``.
-    """
-    style = argument_style()
-    if not style:
-        return name if value is None else f"{name}={value!r}"
-    module, _, function = style.partition(":")
-    return str(getattr(importlib.import_module(module), function)(name, value))
-
-
-def argument_style() -> str:
-    """What `arguments_written` was given, for processes that work for this one; empty in Python."""
-    return _STYLES[-1] if _STYLES else ""
-
-
-@contextmanager
-def arguments_written(style: str) -> Iterator[None]:
-    """Have `argument` write names and values by a function in a block; for command lines.
-
-    Parameters
-    ----------
-    style : str
-        ``module:function``, imported for an error; it gets a name, and a value or None. Empty for
-        Python's.
-    """
-    _STYLES.append(style)
-    try:
-        yield
-    finally:
-        _STYLES.remove(style)
-
-
-_STYLES: list[str] = []
-"""The last one counts, in all threads: a process has one caller, a program or a command."""
+        others = []
+    # Files of one kind are alike in their suffixes already.
+    near = nearest_name(name, others, cutoff=0.8)
+    if near is None or near == name:
+        return "Check the path and the current folder."
+    return f"Did you mean '{os.path.join(folder, str(near))}'?"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
@@ -538,7 +397,7 @@ class NnapiError(ArmpyError):
         The call's result nevertheless, where NNAPI writes an answer beside the code: the
         dimensions of an output that did not fit, the duration that means "unavailable".
     where, expected, actual, fix : str, optional
-        Fields as for `ArmpyError`.
+        Fields as for `ArmpyError`, and so is `argument`.
 
     Notes
     -----
@@ -552,13 +411,17 @@ class NnapiError(ArmpyError):
         code: ResultCode = ResultCode.OP_FAILED,
         value: object = None,
         where: str = "",
+        argument: Argument | None = None,
         expected: str = "",
         actual: str = "",
         fix: str = "",
     ) -> None:
-        super().__init__(failed, where=where, expected=expected, actual=actual, fix=fix)
+        super().__init__(
+            failed, where=where, argument=argument, expected=expected, actual=actual, fix=fix
+        )
         self.code = code
         self.value = value
 
-    def __str__(self) -> str:
-        return f"{self.code.name}: {super().__str__()}"
+    def text(self, write: Callable[[Argument], str] = str) -> str:
+        """Return the text of all fields after the code's name."""
+        return f"{self.code.name}: {super().text(write)}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +10,10 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import IsolationLimits, NetworkProperties, Runtime, RuntimeOptions
+from armpy import IsolationLimits, Runtime, RuntimeOptions
 from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizerOptions
-from armpy.errors import InvalidArgumentError, names_unknown_arguments
+from armpy.errors import InvalidArgumentError
 from armpy.model import Model
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import chain
@@ -82,42 +80,6 @@ def test_networks_of_odd_ids_are_not_there() -> None:
                 runtime.enqueue_workload(argument, X)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("call", "name", "text"),
-    [
-        (armpy.load, "backend", "armpy.load: .*Expected affinity, .*Did you mean 'backends'"),
-        (armpy.load, "threads", "Did you mean 'num_threads'"),
-        (armpy.load, "providers", "Did you mean 'backends'"),
-        (armpy.load, "shapes", r"Leave it out, and call model.reshape\({"),
-        (armpy.load, "quantize_input", "Did you mean 'quantize_inputs'"),
-        (NetworkProperties, "profile", "NetworkProperties: .*Did you mean 'profiling'"),
-        (OptimizerOptions, "fallback", "OptimizerOptions: .*Did you mean 'on_fallback'"),
-        (Model.start, "deadline", "Model.start: .*Did you mean 'deadline_s'"),
-        (Model.bind, "cancelable", "Model.bind: .*Did you mean 'cancellable'"),
-        (Model.prepare, "shape", "Model.prepare: .*Did you mean 'shapes'"),
-        (Model.prepare, "colour", "Expected shapes. Leave it out"),
-    ],
-)
-def test_a_misspelt_argument_is_named_with_the_one_that_was_meant(
-    call: Callable[..., object], name: str, text: str
-) -> None:
-    own = [None] * ("self" in inspect.signature(call).parameters)  # is not reached
-    with pytest.raises(InvalidArgumentError, match=f"there is no argument '{name}'") as caught:
-        call(*own, **{name: 1})
-    assert re.search(text, str(caught.value))
-    assert isinstance(caught.value.__cause__, TypeError)
-    assert name not in inspect.signature(call).parameters
-    assert not {"args", "kwargs"} & inspect.signature(call).parameters.keys()
-
-
-def test_names_in_calls_of_a_model_are_answered_with_the_form() -> None:
-    with Model(chain(1)) as model:
-        with pytest.raises(InvalidArgumentError, match="Did you mean 'deadline_s'"):
-            model.run(X, deadline=1)  # type: ignore[arg-type]
-        with pytest.raises(InvalidArgumentError, match=r"Got the names x\. .* model.run\({'x'"):
-            model(x=X["x"])  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("is_light", [False, True])
 @pytest.mark.parametrize("method", ["warm_up", "prepare"])
 def test_a_shape_alone_is_not_one_to_prepare_for(
@@ -137,30 +99,3 @@ def test_an_array_for_a_model_is_refused() -> None:
         armpy.load(np.zeros((2, 3), np.float32))  # type: ignore[arg-type]
     with armpy.load(np.fromfile(DIGITS, np.uint8), backends=["CpuRef"]) as model:  # type: ignore[arg-type]
         assert model.inputs[0].shape == (1, 16, 16, 1)
-
-
-def test_a_type_error_of_the_function_itself_stays() -> None:
-    @names_unknown_arguments()
-    def halved(number: float) -> float:
-        return number / 2
-
-    assert halved(number=4) == 2
-    with pytest.raises(TypeError, match="unsupported operand"):
-        halved(number="4")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="missing 1 required"):
-        halved()  # type: ignore[call-arg]
-
-
-def test_none_in_the_place_of_inputs_by_name_is_answered_with_the_form() -> None:
-    with (
-        Model(chain(1)) as model,
-        pytest.raises(
-            InvalidArgumentError,
-            match=r"got NoneType\. Pass \{'NAME': array\} as the first argument, or call the model",
-        ),
-    ):
-        model.run(None, X)  # type: ignore[arg-type]  # as ONNX Runtime takes them
-
-
-def test_a_coroutine_function_is_known_as_one() -> None:
-    assert inspect.iscoroutinefunction(Model.run_async)

@@ -13,7 +13,6 @@ from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOption
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
-from armpy_testing.installed import skip_without
 
 DIGITS = Path(__file__).parent.parent / "examples" / "digits"
 FILE = str(DIGITS / "digits_int8.tflite")
@@ -208,35 +207,6 @@ def test_error_names_the_thing_the_values_and_the_fix(
     error, case = caught.value, request.node.callspec.id
     # A deadline can also pass before the first layer.
     names_it = any(word in error.failed for word in ("'", "backends", "deadline"))
-    assert error.where or names_it, str(error)
+    assert error.location() or names_it, str(error)
     assert error.expected or error.actual or case in STATES, str(error)
     assert error.fix[:1].isupper(), str(error)
-
-
-@pytest.mark.parametrize(
-    ("options", "fragments"),
-    [
-        (["--image", "no.png"], ("--image", "no.png", "Check the path")),
-        (["--image", FILE], ("digits_int8.tflite", "Expected a PNG", "convert it to PNG")),
-        (["--input", "no.npy"], ("no.npy", "No such file", "Check the path")),
-        (["--input", FILE], ("digits_int8.tflite", "a file that np.save wrote", "got another")),
-        (["--labels", "no.txt"], ("--labels", "no.txt", "Check the path")),
-        (["--affinity", "x"], ("--affinity", "got 'x'", "Write a layer's name or pattern")),
-        (["--front-end-option", "x"], ("NAME=VALUE; got 'x'", "Write the option's name")),
-        (["--backend-option", "x"], ("ID.NAME=VALUE; got 'x'", "such as NumbaAcc.num_threads=2")),
-        (["--signature", "x"], ("'serving_default'; got 'x'", "Choose an expected one")),
-        (["--size", "3x3"], ("--size", "Leave --size out")),
-        (["--runs", "0"], ("--runs", "a whole number of 1 or more; got", "See armpy run --help")),
-        (["--bakends", "A"], ("--bakends", "Did you mean", "'--backends'")),
-    ],
-)
-def test_command_line_error_names_the_option_the_value_and_the_fix(
-    options: list[str], fragments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    skip_without("click", "rich", "pillow")
-    from armpy_testing.command_line import armpy_command
-
-    assert armpy_command(["run", FILE, "--backends", "CpuRef", *options]) == 2
-    error = capsys.readouterr().err
-    for fragment in fragments:
-        assert fragment in error

@@ -168,7 +168,7 @@ def check_options(
                 f"the {whose} has no option '{name}'",
                 where=where,
                 expected=", ".join(sorted(by_name)) or "no options: it has none",
-                fix=did_you_mean(name, by_name, "Leave it out", cutoff=0.0),
+                fix=did_you_mean(name, by_name, "Leave it out"),
             )
     values: dict[OptionScope, dict[str, OptionValue]] = {scope: {} for scope in OptionScope}
     for option in declared:

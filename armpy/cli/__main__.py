@@ -11,13 +11,10 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from armpy.cli.settings import CommandSettings
-from armpy.errors import ArmpyError, InvalidArgumentError, arguments_written
+from armpy.errors import ArmpyError, InvalidArgumentError
 
 # The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
-
-_OPTIONS = "armpy.cli.written_option:written_option"
-"""How errors of the core write arguments here, and in processes that commands start."""
 
 LIBRARIES = ("click", "rich")
 """Packages of the extra ``cli`` that every command needs."""
@@ -44,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
         missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-        with _seldom_collected(), arguments_written(_OPTIONS):
+        with _seldom_collected():
             code = _refuse(missing) if missing else _run(words, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -105,7 +102,11 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
 
 
 def _describe(error: Exception, settings: CommandSettings) -> str:
-    if isinstance(error, ArmpyError | OSError):
+    if isinstance(error, ArmpyError):
+        from armpy.cli.written_option import written_option
+
+        return error.text(written_option)
+    if isinstance(error, OSError):
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".rstrip(". ") + "."

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.core.units import shell_word
+from armpy.errors import Argument
 
 
-def written_option(name: str, value: object) -> str:
+def written_option(argument: Argument) -> str:
     """Write an argument of a function as the option that commands have for it."""
+    name, value = argument
+    if not name.isidentifier():  # a part of an argument, or of an option's value
+        return str(argument)
     flags = {key: info.flags[0] for key, info in COMMAND_OPTIONS.items()} | {
         "num_runs": "--runs",
         "shapes": "--shape",

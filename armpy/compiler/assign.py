@@ -28,7 +28,6 @@ from armpy.errors import (
     BackendCapabilityError,
     BackendError,
     CompilationPostponedError,
-    argument,
 )
 from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.control_flow import ControlFlow
@@ -319,8 +318,8 @@ def _unplaceable(
     layer: Layer, refusals: Mapping[BackendId, Support], assigned: BackendId | None
 ) -> BackendCapabilityError:
     """The error for a layer that no backend takes."""
-    wider = argument("backends", [*refusals, REFERENCE_BACKEND_ID])
-    fix = "" if REFERENCE_BACKEND_ID in refusals else f"Allow another backend, such as {wider}"
+    has_reference = REFERENCE_BACKEND_ID in refusals
+    fix = "" if has_reference else f"Add another backend, such as {REFERENCE_BACKEND_ID}"
     if layer.operation.extension:
         names = " and ".join(layer.operation.required_extensions)
         package = type(layer.operation).__module__.partition(".")[0]

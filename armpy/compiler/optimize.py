@@ -43,11 +43,11 @@ from armpy.compiler.substitute import apply_substitutions, offer
 from armpy.core.symbolic import is_traced
 from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import (
+    Argument,
     ArmpyError,
     BackendCapabilityError,
     BackendError,
     CompilationPostponedError,
-    argument,
 )
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.plugins.placement import PlacementDecision
@@ -404,7 +404,6 @@ def _act_on_fallback(
             # A large model can have thousands, too many for an error.
             for r in placement.refusals[:10]
         ),
-        where=argument("on_fallback", "error"),
-        fix=f"Set {argument('on_fallback', 'allow')} to run it on another backend, or change the "
-        "network",
+        argument=Argument("on_fallback", "error"),
+        fix="Set it to 'allow' to use another backend as well, or change the network",
     )

@@ -12,11 +12,10 @@ from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, Pr
 from armpy.core.arguments import check_choice, check_instance, check_positive
 from armpy.core.dataclass import dataclass
 from armpy.errors import (
+    Argument,
     InvalidArgumentError,
-    argument,
     did_you_mean,
     listed,
-    names_unknown_arguments,
 )
 from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching
@@ -189,32 +188,24 @@ class OptimizerOptions:
             if backend_id not in backends:
                 raise InvalidArgumentError(
                     f"the runtime does not use the backend '{backend_id}'",
-                    where=f"affinity['{pattern}']",
-                    expected=", ".join(backends),
+                    argument=Argument("affinity", {pattern: backend_id}),
+                    expected=f"a pattern and one of {', '.join(backends)}",
                     actual=f"'{backend_id}'",
-                    fix=self._fix_of_affinity(pattern, backend_id, backends),
+                    fix=did_you_mean(
+                        backend_id,
+                        backends,
+                        "Choose an expected backend, or add this one to the backends",
+                    ),
                 )
             if not any(_is_meant(name, pattern) for name in names):
                 raise InvalidArgumentError(
                     f"no layer of the network has the name '{pattern}', or matches it",
-                    where=argument("affinity"),
+                    argument=Argument("affinity"),
                     expected=f"the name of a layer ({listed(sorted(names, key=len), 1)}) or a "
                     "pattern",
                     actual=f"'{pattern}'",
                     fix=_suggest_pattern(pattern, names),
                 )
-
-    def _fix_of_affinity(
-        self, pattern: str, backend_id: BackendId, backends: Collection[BackendId]
-    ) -> str:
-        """Return the fix of an affinity to a backend that is not used."""
-        if pattern in backends:
-            swapped = argument("affinity", {backend_id: pattern})
-            return f"Write the pattern first, then the backend: {swapped}"
-        place = argument("backends")
-        if near := did_you_mean(backend_id, backends):
-            return f"{near} If not, add '{backend_id}' to {place}"
-        return f"Choose an expected backend; if '{backend_id}' is installed, add it to {place}"
 
     @property
     def is_placed_by_cost(self) -> bool:
@@ -273,6 +264,3 @@ def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:
                 expected="True, False, or a function of a graph and a PassContext",
                 actual=repr(choice),
             )
-
-
-OptimizerOptions.__init__ = names_unknown_arguments()(OptimizerOptions.__init__)  # type: ignore[method-assign]

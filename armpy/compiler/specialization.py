@@ -81,7 +81,6 @@ def call_shapes_named(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Iterat
         if chosen := _chosen_shapes(graph, shapes):
             fix = f"This is for the shapes of the call, {_listed(chosen)}: choose others"
             error.fix = ". ".join(filter(None, [error.fix.rstrip("."), fix]))
-            error.call_shapes = chosen
         raise
     except ParserError as error:
         # Parts of a file that wait for shapes are read now: its other parts have been before.
@@ -91,13 +90,11 @@ def call_shapes_named(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Iterat
             raise LayerValidationError(f"the inputs' shapes do not fit: {reason}") from error
         plain = copy(error)
         plain.fix = ""  # it is about the file
-        refusal = LayerValidationError(
+        # All that the error says is said, but for its fix.
+        raise LayerValidationError(
             f"the model does not take the shapes of the call, {_listed(chosen)}: {plain}",
             fix="Choose others",
-        )
-        refusal.call_shapes = chosen
-        # All that the error says is said, but for its fix.
-        raise refusal from error.__cause__
+        ) from error.__cause__
 
 
 def _chosen_shapes(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> dict[str, tuple[int, ...]]:

@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
-from armpy.errors import InvalidArgumentError, did_you_mean
+from armpy.errors import Argument, InvalidArgumentError, did_you_mean
 
 MOST_BYTES = 2**63 - 1
 """More than any system can have; its calls do not take larger values."""
@@ -19,7 +19,7 @@ MOST_THREADS = 1 << 8
 
 def check_instance(
     given: object,
-    where: str,  # the argument, for the message
+    name: str,  # the argument's
     *kinds: type,  # the classes, of which one must fit
     fix: str = "",  # what to do instead, for the message
 ) -> None:
@@ -36,34 +36,34 @@ def check_instance(
     actual = f"the class {given.__qualname__}" if isinstance(given, type) else reprlib.repr(given)
     raise InvalidArgumentError(
         "the argument has the wrong type",
-        where=where,
+        argument=Argument(name),
         expected=" or ".join(names),
         actual=actual,
         fix=fix or "Pass an object of the expected type",
     )
 
 
-def check_several(given: object, where: str, expected: str, *single: type) -> None:
+def check_several(given: object, name: str, expected: str, *single: type) -> None:
     """Check an argument of several values; InvalidArgumentError for a `single` one, as a text."""
     is_single = isinstance(given, single)
     if is_single or not isinstance(given, Iterable):
         values = map(str.strip, given.split(",")) if isinstance(given, str) else [given]
         raise InvalidArgumentError(
             "the option has the wrong type",
-            where=where,
+            argument=Argument(name),
             expected=expected,
             actual=repr(given),
             fix=f"Write {[*values]}" if is_single else "",
         )
 
 
-def check_choice(given: object, where: str, choices: Sequence[object]) -> None:
+def check_choice(given: object, name: str, choices: Sequence[object]) -> None:
     """Check an argument that has few values; raise InvalidArgumentError for any other one."""
     if given not in choices:
         words = [f"'{c!s}'" if isinstance(c, str) else str(c) for c in choices]
         raise InvalidArgumentError(
             "the value is not allowed",
-            where=where,
+            argument=Argument(name),
             expected=" or ".join(filter(None, [", ".join(words[:-1]), words[-1]])),
             actual=repr(given),
             fix=did_you_mean(given, choices, "Choose one of these"),
@@ -72,7 +72,7 @@ def check_choice(given: object, where: str, choices: Sequence[object]) -> None:
 
 def check_whole(
     given: object,
-    where: str,  # the argument, for the message
+    name: str,  # the argument's
     *,
     least: int = 0,
     most: int = MOST_BYTES,
@@ -93,14 +93,14 @@ def check_whole(
     upper = "or more" if most == MOST_BYTES else f"to {most}"
     raise InvalidArgumentError(
         failed or fault,
-        where=where,
+        argument=Argument(name),
         expected=f"a whole number of {least} {upper}",
         actual=repr(given),
         fix="Pass a number in this range",
     )
 
 
-def check_positive(given: object, where: str, *, failed: str = "") -> float:
+def check_positive(given: object, name: str, *, failed: str = "") -> float:
     """Check a number above 0, which may be infinite; parameters as for `check_whole`.
 
     Raises
@@ -119,7 +119,7 @@ def check_positive(given: object, where: str, *, failed: str = "") -> float:
             return value
     raise InvalidArgumentError(
         failed or fault,
-        where=where,
+        argument=Argument(name),
         expected="more than 0",
         actual=repr(given),
     )

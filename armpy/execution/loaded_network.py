@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, default_shapes, specialize
 from armpy.compiler.validation import check_shapes_known, validate
-from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError, argument
+from armpy.errors import Argument, ArmpyError, InvalidArgumentError, LayerValidationError
 from armpy.execution import background, calls, wrappers
 from armpy.execution.programs.cache import DEBUG, ProgramCache
 from armpy.execution.programs.held_memory import HeldMemory
@@ -289,8 +289,9 @@ class LoadedNetwork:
         if shapes is None:
             raise InvalidArgumentError(
                 "the shapes of the inputs are not known yet",
+                argument=Argument("shapes"),
                 expected=self.describe_shapes(),
-                fix=f"Give them with {argument('shapes')}, or prepare for some with Model.prepare",
+                fix="Give them, or prepare for some with Model.prepare",
             )
         return shapes
 

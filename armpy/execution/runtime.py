@@ -24,8 +24,6 @@ from armpy.errors import (
     ArmpyError,
     InvalidArgumentError,
     UnimplementedError,
-    names_unknown_arguments,
-    tells_of_memory,
     without_memory,
 )
 from armpy.execution.arrays.reshaping import input_shapes
@@ -96,8 +94,6 @@ class Runtime:
     Arm NN IRuntime.
     """
 
-    @tells_of_memory
-    @names_unknown_arguments(("options", RuntimeOptions))
     def __init__(
         self, options: RuntimeOptions | None = None, *, found: BackendRegistry | None = None
     ) -> None:
@@ -201,8 +197,6 @@ class Runtime:
         devices = [device_facts(backend, placers) for backend in self._setup.backends]
         return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in devices])
 
-    @tells_of_memory
-    @names_unknown_arguments()
     def load_network(
         self,
         network: Network | Graph | OptimizedNetwork,

@@ -13,7 +13,6 @@ from armpy.model.open_shapes import InputShapes as InputShapes
 from armpy.model.open_shapes import choose_shapes as choose_shapes
 from armpy.model.open_shapes import dimension_names_of as dimension_names_of
 from armpy.model.open_shapes import input_shapes as input_shapes
-from armpy.model.open_shapes import name_example as name_example
 from armpy.model.open_shapes import prepare_for as prepare_for
 
 __all__: list[str]

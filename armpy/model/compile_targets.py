@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from armpy.backend.programs import HOST_TARGET
-from armpy.errors import BackendError, InvalidArgumentError, argument, did_you_mean
+from armpy.errors import Argument, BackendError, InvalidArgumentError, did_you_mean
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import describe, read_backend
 from armpy.types import BackendId
-
-_TARGETS_BY_FEATURE = {
-    "avx2": "x86-64-v3",
-    "avx512": "x86-64-v4",
-    "vnni": "icelake-server",
-    "amx": "sapphirerapids",
-    "neon": "cortex-a76",
-    "native": HOST_TARGET,
-}
-"""Targets by what users call them: the first with an instruction set, and this machine."""
 
 
 def targets_of(backend: BackendProxy) -> tuple[str, ...]:
@@ -50,14 +40,6 @@ def known_targets(backends: Iterable[BackendProxy]) -> dict[str, list[BackendId]
     return known
 
 
-def _suggest_target(name: str, known: Collection[str]) -> str:
-    """Return the fix of an error about an unknown target."""
-    target = _TARGETS_BY_FEATURE.get(name.lower(), "")
-    if target in known:
-        return f"Did you mean '{target}'?"
-    return did_you_mean(name, known, "Choose one of these")
-
-
 def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> None:
     """Check that there is each of some targets.
 
@@ -68,8 +50,8 @@ def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> Non
         if name not in known:
             raise InvalidArgumentError(
                 "there is no such target",
-                where=argument("target"),
+                argument=Argument("target"),
                 expected=f"one of {', '.join(known)}, as the backends in use have",
                 actual=repr(name),
-                fix=_suggest_target(name, known),
+                fix=did_you_mean(name, known, "Choose one of these"),
             )

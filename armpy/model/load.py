@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from armpy.errors import names_unknown_arguments, tells_of_memory
+from armpy.errors import without_memory
 from armpy.model.load_options import OPTIONS, LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
@@ -23,15 +22,6 @@ if TYPE_CHECKING:
     from armpy.store.archive.signing import KeySource
 
 
-_BACKENDS_ELSEWHERE = ("delegates", "device", "devices", "providers")
-_FIXES = {
-    **dict.fromkeys(_BACKENDS_ELSEWHERE, "Did you mean 'backends'?"),
-    "shapes": "Leave it out, and call model.reshape({name: shape}) of what is loaded",
-}
-
-
-@tells_of_memory
-@names_unknown_arguments(fixes=_FIXES)
 def load(
     source: ModelSource | BinaryIO,
     *,
@@ -125,7 +115,10 @@ def load(
     source = as_source(arguments.pop("source"))
     request = LoadRequest(source, LoadOptions(**arguments))
     state = file_state(source)
-    model = _loaded(request)
+    try:
+        model = _loaded(request)
+    except MemoryError as error:
+        raise without_memory(error)  # noqa: B904 - it has the cause
     model.provenance.complete(request.with_absolute_path(), state, load)
     return model
 
@@ -165,12 +158,6 @@ def _loaded(request: LoadRequest) -> Model:
 
 def _from_file(request: LoadRequest) -> Model:
     """The model as its front-end reads it; errors as for `load`."""
-    is_collecting = gc.isenabled()
-    gc.disable()  # most of what is imported and made lives on
-    try:
-        from armpy.model.model_files import load_file
+    from armpy.model.model_files import load_file
 
-        return load_file(request, load)
-    finally:
-        if is_collecting:
-            gc.enable()
+    return load_file(request, load)

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, Never, ParamSpec, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from armpy import model as parts
 from armpy.errors import (
-    InvalidArgumentError,
-    LayerValidationError,
-    names_unknown_arguments,
-    refuse_unknown,
-    tells_of_memory,
     without_memory,
 )
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
@@ -49,25 +43,6 @@ Outputs: TypeAlias = "Mapping[str, object] | Sequence[str] | None"
 
 Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
 """Shapes of inputs by name."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _names_example(
-    function: Callable[Concatenate[Model, P], T],
-) -> Callable[Concatenate[Model, P], T]:
-    """A function of a model whose errors about shapes of a call name some that the model takes."""
-
-    @wraps(function)
-    def call(model: Model, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(model, *args, **kwargs)
-        except LayerValidationError as error:
-            parts.name_example(model, error)
-            raise
-
-    return call
 
 
 class Model:
@@ -115,25 +90,14 @@ class Model:
         self.provenance = provenance or Provenance()
         self.output_subsets: OutputSubsets[Model] = OutputSubsets()
 
-    def __call__(self, *arrays: object, **by_name: Never) -> Array | tuple[Array, ...]:
+    def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
         """Run with the inputs in order; returns the output, or a tuple of several."""
-        if by_name:
-            inputs = ", ".join(f"{spec.name!r}: ..." for spec in self.inputs)
-            raise InvalidArgumentError(
-                "a call takes the inputs in order",
-                where="Model",
-                actual=f"the names {', '.join(by_name)}",
-                fix=f"To give them by name, write model.run({{{inputs}}})",
-            )
         # Read once: another thread may close the model, or make its network whole, at any time.
         network = self.handle.current or self.handle.loaded  # the latter raises
         try:
             results = run_in_order(network, arrays, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
-        except LayerValidationError as error:
-            parts.name_example(self, error)
-            raise
         if self._converts_outputs:
             named = dict(zip([spec.name for spec in self.outputs], results, strict=True))
             results = [*_real_outputs(self, None).finish(named).values()]
@@ -147,7 +111,6 @@ class Model:
         memory: NetworkMemory | None = None,
         debug: DebugCallback | None = None,
         deadline_s: float | None = None,
-        **unknown: Never,  # without it, Python's own error names no argument that may be meant
     ) -> dict[str, Array]:
         """Run with the inputs by name; returns every output, or what was asked for by name.
 
@@ -166,8 +129,6 @@ class Model:
             Time until ExecutionTimeoutError is raised; not with `debug`. Backends that cannot stop
             are left alone then: they write to none of these arrays any more.
         """
-        if unknown:
-            refuse_unknown(Model.run, unknown)
         network = self.handle.current or self.handle.loaded  # the latter raises
         if outputs is not None and not isinstance(outputs, Mapping):
             return self.with_outputs(outputs).run(inputs, None, memory, debug, deadline_s)
@@ -180,12 +141,7 @@ class Model:
             return run_by_name(network, inputs, outputs, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
-        except LayerValidationError as error:
-            parts.name_example(self, error)
-            raise
 
-    @tells_of_memory
-    @names_unknown_arguments()
     def start(
         self,
         inputs: Mapping[str, object],
@@ -222,9 +178,6 @@ class Model:
         future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
         return await asyncio.wrap_future(future)
 
-    @_names_example
-    @tells_of_memory
-    @names_unknown_arguments()
     def bind(
         self,
         inputs: Mapping[str, object],
@@ -265,8 +218,6 @@ class Model:
         """`import_inputs` for outputs; MemoryExportError if the backend that writes one refuses."""
         return self.handle.loaded.imported.by_name(memories, is_output=True)
 
-    @_names_example
-    @names_unknown_arguments()
     def prepare(self, shapes: Shapes | None = None) -> None:
         """Make all that a call needs now, so that no call compiles unexpectedly.
 
@@ -287,8 +238,6 @@ class Model:
         """Begin a conversation with a decoder; for the parameters see `armpy.model.state.State`."""
         return parts.state.State(self, pairs, limit, share_buffers)
 
-    @_names_example
-    @names_unknown_arguments()
     def warm_up(
         self, shapes: Shapes | Sequence[Shapes] | None = None, *, timeout_s: float | None = None
     ) -> None:
@@ -322,7 +271,6 @@ class Model:
         """
         return parts.derived_models.with_outputs(self, names)
 
-    @_names_example
     def create_working_memory(self, shapes: Shapes | None = None) -> NetworkMemory:
         """Make working memory to hold, for `run`, used by one thread at a time.
 
@@ -347,7 +295,6 @@ class Model:
         model: Model = self.provenance.signatures.get(name, self)
         return model
 
-    @names_unknown_arguments()
     def save(
         self,
         path: str | os.PathLike[str],
@@ -484,7 +431,6 @@ def _chosen(model: Model, outputs: Outputs) -> tuple[Model, Mapping[str, object]
     return model.with_outputs(outputs), None
 
 
-@_names_example
 def _invoked(
     model: Model, network: LoadedNetwork | ArchivedNetwork, asked: Invocation
 ) -> dict[str, Array]:

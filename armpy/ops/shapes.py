@@ -71,8 +71,8 @@ def window_output(
     require(
         room >= 0,
         "the window is larger than the padded input",
-        expected=f"at least {(kernel - 1) * dilation + 1} elements along spatial axis {axis}",
-        actual=size + before + after,
+        expected=f"{size - room} or more elements of the input along spatial axis {axis}",
+        actual=size,
     )
     return room // stride + 1
 

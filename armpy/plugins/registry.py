@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from armpy import plugins  # its install lines: for errors alone
 from armpy.backend import IBackendInternal
-from armpy.errors import BackendUnavailableError, InvalidArgumentError, argument
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
 from armpy.plugins.discovery.discover import Discovery, discover
@@ -293,8 +293,8 @@ class BackendRegistry:
             source = f" from {candidate.source}" if candidate.source != "code" else ""
             return BackendUnavailableError(
                 f"backend '{backend_id}'{source} cannot be used: {candidate.reason}",
-                fix=f"Leave '{backend_id}' out of {argument('backends')}, or run 'armpy doctor' "
-                "for the remedy",
+                fix=f"Leave '{backend_id}' out of the backends, or run 'armpy doctor' for the "
+                "remedy",
             )
         # The id of one that could not be imported is not known: it may be the one that is wanted.
         unknown = [f"{c.source}: {c.reason}" for c in self.candidates if not c.backend_id]

@@ -55,7 +55,7 @@ def test_programs_get_the_same(cli: Cli, compiled: Path) -> None:
     document = cli.document("check", str(compiled), "--code", "never")
     assert (document["path"], document["device"]) == (str(compiled), None)
     assert document["fit"] == "fits slower"
-    assert document["reason"].endswith("code is not wanted (--code never)")
+    assert document["reason"].endswith("code is not wanted: the option code is 'never'")
     (program,) = document["programs"]
     assert (program["backend_id"], program["target"]) == ("NumbaAcc", "host")
     assert program["status"] == "not used"

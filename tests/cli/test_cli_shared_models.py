@@ -101,4 +101,4 @@ def test_a_model_of_open_size_runs_on_random_numbers_of_a_size(cli: Cli) -> None
     model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
     (output,) = cli.document("run", model, "--size", "64x96")["outputs"]
     assert output["shape"] == [1, 1000]
-    assert "choose one, for example with --shape " in cli.err("run", str(model), code=1)
+    assert "The model takes several sizes: " in cli.err("run", str(model), code=1)

@@ -116,7 +116,7 @@ WRONG: list[object] = [
 FAILED: list[object] = [
     ("inspect {labels}", "not a .tflite file"),
     ("run {model} --backends Nowhere", "there is no backend 'Nowhere'"),
-    ("run {compiled} --code signed", "as --code signed says"),
+    ("run {compiled} --code signed", "as the option code is 'signed'"),
     ("profile compare {empty} {empty}", "there is no profile in the file"),
 ]
 """Commands that fail with exit status 1, and what one line on stderr says."""

@@ -16,7 +16,6 @@ from armpy.errors import (
     BackendError,
     GraphValidationError,
     InvalidArgumentError,
-    arguments_written,
 )
 from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
@@ -224,14 +223,9 @@ def test_a_layer_without_a_backend_is_an_error_with_every_backends_reason() -> N
     text = (
         "ElementwiseBinary 'add_0': no allowed backend supports this layer: "
         r"A: A does not do ElementwiseBinary; B: B does not do ElementwiseBinary\. "
-        r"Allow another backend, such as "
+        r"Add another backend, such as CpuRef\."
     )
-    with pytest.raises(BackendCapabilityError, match=text + r"backends=\['A', 'B', 'CpuRef'\]\."):
-        optimize_graph(chain(), backends)
-    with (
-        arguments_written("armpy.cli.written_option:written_option"),
-        pytest.raises(BackendCapabilityError, match=text + "--backends A,B,CpuRef"),
-    ):
+    with pytest.raises(BackendCapabilityError, match=text):
         optimize_graph(chain(), backends)
 
 

@@ -157,7 +157,7 @@ def test_never_compiles_the_graph_and_says_so(
         model = armpy.load(source, code="never")
         assert not loads
         reasons = [use.reason for use in placement_of(model).cache_uses]
-        assert any("code is not wanted (code='never')" in reason for reason in reasons)
+        assert any("code is not wanted: the option code is 'never'" in reason for reason in reasons)
         np.testing.assert_array_equal(outputs(model), DOUBLED)
     assert not loads
 

@@ -299,7 +299,10 @@ def test_a_file_that_others_can_change_does_not_fit(
     assert armpy.check(path).fit is fit_as_loaded(path, armpy.load) is FileFit.UNFIT
     answer = armpy.check(path, code="never")
     assert answer.fit is fit_as_loaded(path, partial(armpy.load, code="never")) is FileFit.SLOWER
-    assert answer.reason == "10 layers of NumbaAcc: for host: code is not wanted (code='never')"
+    assert (
+        answer.reason
+        == "10 layers of NumbaAcc: for host: code is not wanted: the option code is 'never'"
+    )
 
 
 def test_contents_in_memory_are_checked(saved: Callable[[str], Path]) -> None:

@@ -179,7 +179,7 @@ def test_an_override_makes_the_environment_ignored(
     missing = str(tmp_path / "missing")
     assert found_in(missing) == ([], [SkippedPath(missing, "the path does not exist")])
     failed = f"'{missing}' is skipped: the path does not exist"
-    assert f"{failed}. Correct dynamic_backends_path, or leave it out" in caplog.text
+    assert f"{failed}. Correct the option dynamic_backends_path, or leave it out" in caplog.text
     monkeypatch.setenv(VARIABLE, missing)
     assert found_in() == ([], [SkippedPath(missing, "the path does not exist")])
     assert f"{failed}. Correct ARMPY_DYNAMIC_BACKENDS_PATH, or unset it" in caplog.text

@@ -161,8 +161,8 @@ def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> N
     text = (
         r"not a \.tflite file\. Expected 'TFL3' in bytes 4 to 7, as in every \.tflite file; "
         r"got a text file\. "
-        r"Check the path, .*\. Other front-ends are toy \(\.toy\): choose one with "
-        r"front_end='toy', for example\. "
+        r"Check the path, .*\. Other front-ends are toy \(\.toy\): choose one with the option "
+        r"front_end\. "
         r"To read \.armnn files, run: pip install \S*[/\\]extensions[/\\]compat\. "
         r"To read \.onnx files, run: pip install \S*[/\\]extensions[/\\]onnx\. "
         r"Left out is armpy_register_front_end of plugin "
@@ -798,6 +798,6 @@ def test_a_file_with_the_wrong_suffix_names_the_argument_only_for_front_ends_tha
     text = "got a SavedModel of TensorFlow. Convert the model to .tflite"
     with pytest.raises(ParserError, match=re.escape(text) + r"\.$"):
         armpy.load(path, runtime=runtime_with())
-    text += ". Other front-ends are toy (.toy): choose one with front_end='toy', for example."
+    text += ". Other front-ends are toy (.toy): choose one with the option front_end."
     with pytest.raises(ParserError, match=re.escape(text) + "$"):
         armpy.load(path, runtime=runtime_with(toy()))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-import inspect
 import logging
 import sys
 import tomllib
@@ -591,23 +588,3 @@ def test_what_an_errors_own_code_does_is_contained(kind: type[ArmpyError]) -> No
     with pytest.raises(BackendError, match=expected) as caught:
         call_backend("A", fails)
     assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "fails"
-
-
-@pytest.mark.parametrize(
-    ("make", "name", "fix"),
-    [
-        (RuntimeOptions, "dynamic_backend_path", "Did you mean 'dynamic_backends_path'"),
-        (RuntimeOptions, "m_DynamicBackendsPath", "Did you mean 'dynamic_backends_path'"),
-        (RuntimeOptions, "colour", "Leave it out"),
-        (Runtime, "probe", r"Write Runtime\(options=RuntimeOptions\(probe=...\)\)"),
-        (Runtime, "dynamic_backend_path", "Did you mean 'dynamic_backends_path'"),
-    ],
-)
-def test_an_unknown_option_says_which_was_meant(make: Any, name: str, fix: str) -> None:
-    failed = f"{make.__name__}: there is no argument '{name}'.*{fix}"
-    with pytest.raises(InvalidArgumentError, match=failed):
-        make(**{name: 1})
-    assert "options" in inspect.signature(make).parameters or make is RuntimeOptions
-    assert "backends" in inspect.signature(RuntimeOptions).parameters
-    assert dataclasses.replace(RuntimeOptions(), probe=True).probe
-    assert copy.deepcopy(RuntimeOptions(num_threads=3)).num_threads == 3

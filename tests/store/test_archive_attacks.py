@@ -271,4 +271,4 @@ def test_a_graph_alone_is_taken_from_anywhere(place: Place) -> None:
     contents = bytes(place.contents())
     for source in (place.path, contents):
         _, verdict = open_judged(source, (), "never")
-        assert verdict == CodeVerdict(False, "code is not wanted (code='never')")
+        assert verdict == CodeVerdict(False, "code is not wanted: the option code is 'never'")

@@ -128,7 +128,7 @@ def refusal(path: Path | str) -> str:
     with pytest.raises(ParserError) as caught:
         verdict.check()
     assert verdict.reason in str(caught.value)
-    assert "code='never' takes the graph alone" in str(caught.value)
+    assert "set the option code to 'never' to take the graph alone" in str(caught.value)
     return verdict.reason
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_others_can_write_is_refused(place: Path, mode: int) -> None
     who = "everybody" if mode & 2 else "its group"
     assert refusal(place) == f"its file {place} can be written by {who}, and it is not signed"
     error = judged(place).error
-    assert f"run chmod go-w {place}, or have it signed" in str(error)
+    assert f"run chmod go-w {place}, have it signed" in str(error)
 
 
 @pytest.mark.usefixtures("group")
@@ -162,7 +162,7 @@ def test_a_folder_above_that_others_can_write_is_a_reason(
     try:
         expected = f"its directory {folder} can be written by {who}, and it is not signed"
         assert refusal(place) == expected
-        assert "Copy it to a place of your own, or have" in str(judged(place).error)
+        assert "Copy it to a place of your own, have" in str(judged(place).error)
     finally:
         folder.chmod(0o755)
 
@@ -493,7 +493,9 @@ def test_an_unsigned_file_in_an_own_place_is_used_where_keys_are_trusted(place: 
 def test_signed_alone_takes_no_unsigned_file_from_an_own_place(place: Path) -> None:
     verdict = judged(place, trusted_keys=(b"\1" * 32,), code="signed")
     assert verdict.reason == "it is not signed"
-    with pytest.raises(ParserError, match="one of the trusted keys, as code='signed' says"):
+    with pytest.raises(
+        ParserError, match="one of the trusted keys, as the option code is 'signed'"
+    ):
         verdict.check()
 
 
@@ -502,7 +504,7 @@ def test_never_takes_the_graph_alone_and_asks_nothing_else(place: Path, tmp_path
     wrong = {"key": b"\1" * 32, "signature": b"\2" * 64}
     for file in (opened(place, **wrong), in_memory(**wrong)):
         verdict = judge(file, (b"\1" * 32,), "never")
-        assert verdict == CodeVerdict(False, "code is not wanted (code='never')")
+        assert verdict == CodeVerdict(False, "code is not wanted: the option code is 'never'")
         verdict.check()
 
 

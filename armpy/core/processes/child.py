@@ -14,7 +14,6 @@ from armpy.core.processes.attachments import Attachments
 from armpy.core.processes.confinement import confine, in_force
 from armpy.core.processes.fitness import check_descriptors
 from armpy.core.processes.protocol import error_as_fields, receive_request, send_answer
-from armpy.errors import arguments_written
 
 
 class Handler(Protocol):
@@ -39,7 +38,7 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     settings : mapping
         ``connection``, descriptor of a socket; ``handler``, ``"module:function"`` that makes a
         `Handler`; ``memory_bytes``, ``confined`` and ``writable``, as `confine` takes them;
-        ``ends_in_order``; ``argument_style``, as `armpy.errors.argument_style` gives it.
+        ``ends_in_order``.
     """
     confine(
         memory_bytes=settings["memory_bytes"],
@@ -49,8 +48,7 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     # Rights are gone before any thread is there, as NumPy's would be.
     module, _, name = settings["handler"].partition(":")
     make: Callable[[], Handler] = getattr(importlib.import_module(module), name)
-    with arguments_written(settings["argument_style"]):
-        serve(settings["connection"], make())
+    serve(settings["connection"], make())
     if not settings["ends_in_order"]:
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # code of the backend may have closed or replaced it

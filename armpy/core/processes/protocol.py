@@ -147,6 +147,8 @@ def error_as_fields(error: BaseException) -> dict[str, str]:
         return {"kind": BackendError.__name__, "failed": f"it raised {_text(error, repr)}"[:_CUT]}
     kinds = [cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "armpy.errors"]
     texts = {name: _text(getattr(error, name, "")) for name in _FIELDS}
+    if getattr(error, "argument", None) is not None:
+        texts["where"] = _text(error.location())
     texts["failed"] = texts["failed"] or f"it raised {type(error).__name__}"
     return {"kind": kinds[0], **texts}
 
@@ -179,7 +181,7 @@ def error_from_fields(fields: object) -> ArmpyError:
     texts = [fields.get(name, "") for name in known]
     if not all(isinstance(text, str) for text in texts):
         raise _unreadable(fields)
-    name, failed, *others = map(printable, texts)
+    name, failed, where, expected, actual, fix = map(printable, texts)
     if not name or not failed.strip():
         raise _unreadable(fields)
     if name == UNFIT:
@@ -188,7 +190,7 @@ def error_from_fields(fields: object) -> ArmpyError:
     if not (isinstance(kind, type) and issubclass(kind, ArmpyError)):
         kind = BackendError
     try:
-        return kind(failed, **dict(zip(_FIELDS[1:], others, strict=True)))
+        return kind(failed, where=where, expected=expected, actual=actual, fix=fix)
     except TypeError:  # its signature is another one
         return BackendError(failed)
 

@@ -34,7 +34,7 @@ from armpy.core.processes.protocol import (
     send_request,
 )
 from armpy.core.resident_memory import machine_memory_bytes
-from armpy.errors import DeadObjectError, argument_style
+from armpy.errors import DeadObjectError
 
 _RECORD = re.compile(rb"\x1e(\d\d?) ([^\n\x1e]*)\n")
 _FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
@@ -133,7 +133,6 @@ class Worker:
                 "confined": settings.confined,
                 "writable": settings.writable,
                 "ends_in_order": settings.ends_in_order,
-                "argument_style": argument_style(),
             }
             self._kept = KeptProcess(flags, request, theirs, their_output)
             ours.pop_all()

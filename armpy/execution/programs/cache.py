@@ -10,7 +10,6 @@ from functools import partial
 
 from armpy.compiler import Evaluator, specialize
 from armpy.compiler.specialization import call_shapes_named
-from armpy.errors import ArmpyError
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.graph_split import (
     deciding_inputs,
@@ -205,15 +204,6 @@ class ProgramCache:
             return self._graph
         with call_shapes_named(self._graph, shapes):
             return specialize(self._graph, shapes, (), self._evaluator)
-
-    def takes(self, shapes: Sequence[tuple[int, ...]]) -> bool:
-        """Return whether some input shapes fit the graph, by specialising it for them."""
-        with self._lock:
-            try:
-                self.specialized(shapes)
-            except ArmpyError:
-                return False
-        return True
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Check some input shapes against the graph's."""

@@ -234,7 +234,12 @@ def _named(error: MemoryImportError, kind: type[ArmpyError], where: str) -> Armp
     """An error of a backend's with the tensor's name."""
     inner = f"{where} / {error.where}" if error.where else where
     return kind(
-        error.failed, where=inner, expected=error.expected, actual=error.actual, fix=error.fix
+        error.failed,
+        where=inner,
+        argument=error.argument,
+        expected=error.expected,
+        actual=error.actual,
+        fix=error.fix,
     )
 
 

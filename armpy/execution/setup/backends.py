@@ -23,6 +23,7 @@ from armpy.compiler.memory.strategies import StrategyValidator, get_memory_strat
 from armpy.core.system_trace import begin_system_trace
 from armpy.core.vlog import begin_vlog, is_on, vlog
 from armpy.errors import (
+    Argument,
     ArmpyError,
     BackendCapabilityError,
     BackendError,
@@ -314,7 +315,7 @@ class BackendSetup:
                 except BackendUnavailableError as error:
                     raise InvalidArgumentError(
                         f"there is no backend '{backend_id}'",
-                        where=option,
+                        argument=Argument(option),
                         expected=", ".join(registry.backend_ids),
                         fix=error.fix,
                     ) from error
@@ -328,7 +329,7 @@ def _log_refused(refused: Mapping[BackendId, ArmpyError]) -> None:
     """Log why backends are left out, in one line for those with the same reason."""
     same: dict[str, list[BackendId]] = {}
     for backend_id, error in refused.items():
-        same.setdefault(str(error).removeprefix(f"{error.where}: "), []).append(backend_id)
+        same.setdefault(str(error).removeprefix(f"{error.location()}: "), []).append(backend_id)
     for reason, backend_ids in same.items():
         error = refused[backend_ids[0]]
         names = ", ".join(f"'{backend_id}'" for backend_id in backend_ids)

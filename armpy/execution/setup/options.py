@@ -19,7 +19,6 @@ from armpy.core.arguments import (
     check_whole,
 )
 from armpy.core.dataclass import dataclass
-from armpy.errors import names_unknown_arguments
 from armpy.execution.scheduling.loop_timeout import check_loop_timeout
 from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.plugins import BackendRegistry, PluginOptions
@@ -206,6 +205,3 @@ def backend_preferences(chosen: Sequence[BackendId] | None) -> list[BackendId] |
         return list(chosen)
     names = [name.strip() for name in os.environ.get(BACKENDS_VARIABLE, "").split(",")]
     return [name for name in names if name] or None
-
-
-RuntimeOptions.__init__ = names_unknown_arguments()(RuntimeOptions.__init__)  # type: ignore[method-assign]

@@ -10,7 +10,6 @@ from armpy.backend import MemorySource
 from armpy.compiler import OptimizerOptions
 from armpy.core.arguments import check_choice, check_instance, check_whole
 from armpy.core.dataclass import dataclass
-from armpy.errors import names_unknown_arguments
 from armpy.profiling import ProfilingDetails
 from armpy.types import BackendId
 
@@ -93,8 +92,6 @@ class NetworkProperties:
         check_instance(given, "properties", cls)
         return given
 
-
-NetworkProperties.__init__ = names_unknown_arguments()(NetworkProperties.__init__)  # type: ignore[method-assign]
 
 _KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from armpy.core.flatbuffers.writer import Field
-from armpy.errors import argument
 from armpy.frontends.tflite.schema import ENUMERATIONS
 from armpy.frontends.tflite_writer.writer import TfliteWriter, layer_error
 from armpy.graph import Layer, Value
@@ -233,7 +232,7 @@ def _transpose_convolution(writer: TfliteWriter, layer: Layer, attributes: Attri
         target = writer.value(layer["output_shape"])
     elif shape is None or None in shape:
         raise layer_error(
-            layer, "the size of its output is not known", f"Give {argument('shapes')}"
+            layer, "the size of its output is not known", "Give shapes of the model's inputs"
         )
     else:
         target = writer.integers(np.array(shape), f"{layer.name}/output_shape")

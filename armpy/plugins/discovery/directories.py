@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import argument
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 
 ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
@@ -104,7 +103,7 @@ def backend_paths(
 def correction(*, has_override: bool) -> str:
     """Return the fix for a directory that cannot be used, which names what names the directory."""
     if has_override:
-        return f"Correct {argument('dynamic_backends_path')}, or leave it out"
+        return "Correct the option dynamic_backends_path, or leave it out"
     return f"Correct {ENVIRONMENT_VARIABLE}, or unset it"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from armpy import plugins  # its install lines: for errors alone
 from armpy.backend.options import OptionScope, check_options
-from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, argument, did_you_mean
+from armpy.errors import Argument, ArmpyError, InvalidArgumentError, ParserError, did_you_mean
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
@@ -116,7 +116,7 @@ class FrontEnds:
         command = self._missing_formats().get(f".{name}")
         raise InvalidArgumentError(
             f"there is no front-end '{name}'",
-            where=argument("front_end"),
+            argument=Argument("front_end"),
             expected="one of " + ", ".join(front_end.name for front_end in self._found),
             fix=f"Run: {command}"
             if command
@@ -182,13 +182,12 @@ class FrontEnds:
         return FrontEndProxy(own.front_end, own.candidate, self._plugins, ". ".join(hints))
 
     def _other_front_ends(self) -> list[str]:
-        """The front-ends of plugins with the argument that chooses one, in a sentence if any."""
+        """The front-ends of plugins in a sentence if any."""
         others = [f for f in self._found if not f.is_own]
         if not others:
             return []
         names = ", ".join(f"{f.name} ({', '.join(f.suffixes)})" for f in others)
-        chosen = argument("front_end", others[0].name)
-        return [f"Other front-ends are {names}: choose one with {chosen}, for example"]
+        return [f"Other front-ends are {names}: choose one with the option front_end"]
 
     def _missing_formats(self) -> dict[str, str]:
         installed = {candidate.distribution for candidate in self._plugins.candidates}
@@ -371,6 +370,7 @@ class FrontEndProxy:
         raise ParserError(
             named.failed,
             where=named.where,
+            argument=named.argument,
             expected=named.expected,
             actual=named.actual,
             fix=named.fix,

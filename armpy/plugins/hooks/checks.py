@@ -34,7 +34,7 @@ def check_plugin(plugin: object) -> dict[str, str]:
         if hook.startswith("_") or specification is None:
             if options["optionalhook"]:  # of another version
                 continue
-            suggestion = did_you_mean(hook, HOOKS, cutoff=0.0)
+            suggestion = did_you_mean(hook, HOOKS)
             raise RejectionError(f"its {name} is not a hook. {suggestion}")
         _check_arguments(name, getattr(plugin, name), specification)
         hooks[name] = hook

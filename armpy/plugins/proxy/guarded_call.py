@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeGuard, TypeVar
 
 from armpy.backend import ReasonCode, Support
 from armpy.core.vlog import is_on, vlog
-from armpy.errors import ArmpyError, BackendError, argument
+from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import located
 from armpy.plugins.proxy.names import declared_version, why_misnamed
 from armpy.types import BackendId
@@ -211,7 +211,7 @@ def workload_error(backend_id: BackendId, where: str, error: BaseException) -> B
     return BackendError(
         f"the backend raised {describe_raised(error)}",
         where=where,
-        fix=f"Leave {backend_id} out of {argument('backends')}, or report this to its author",
+        fix=f"Leave {backend_id} out of the backends, or report this to its author",
     )
 
 

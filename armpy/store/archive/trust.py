@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from armpy.core.file_ownership import why_exposed, why_writable
-from armpy.errors import ParserError, argument
+from armpy.errors import ParserError
 from armpy.store import archive
 from armpy.store.archive.container import Container, open_container
 
@@ -34,7 +34,7 @@ CODE_CHOICES = (TRUSTED, SIGNED, NEVER)
 
 
 def _graph_alone() -> str:
-    return f"{argument('code', NEVER)} takes the graph alone"
+    return f"set the option code to '{NEVER}' to take the graph alone"
 
 
 class CodeVerdict(NamedTuple):
@@ -109,7 +109,7 @@ def _judged(
 ) -> CodeVerdict:
     """The verdict on a file, of which it is known why others can change it, if they can."""
     if code == NEVER:
-        return CodeVerdict(False, f"code is not wanted ({argument('code', NEVER)})")
+        return CodeVerdict(False, f"code is not wanted: the option code is '{NEVER}'")
     # The signature first: a wrong one by a trusted key is refused wherever the file lies.
     if container.key in trusted_keys:
         signature = archive.signing.FileSignature(container.key, container.signature)
@@ -121,7 +121,7 @@ def _judged(
                 container.where,
                 "its signature is wrong: the file was changed after signing",
                 f"a signature by the trusted key {signer}",
-                f"Get the file again from its signer; {_graph_alone()}",
+                f"Get the file again from its signer, or {_graph_alone()}",
             )
         return CodeVerdict(True, f"it is signed by the trusted key {signer}")
     without = _why_unsigned(container, has_keys=bool(trusted_keys))
@@ -129,9 +129,8 @@ def _judged(
         return _refused(
             container.where,
             without,
-            f"a signature by one of the trusted keys, as {argument('code', SIGNED)} says",
-            "Sign it with armpy compile --sign, and give the key with "
-            f"{argument('trusted_keys')}; {_graph_alone()}",
+            f"a signature by one of the trusted keys, as the option code is '{SIGNED}'",
+            f"Sign it with armpy compile --sign, and trust the key; or {_graph_alone()}",
         )
     if not exposed:
         return CodeVerdict(True, f"no other user can write where it lies ({without})")
@@ -142,7 +141,7 @@ def _judged(
         container.where,
         f"{exposed}, and {without}",
         "a file that no other user can change, or a signature by a trusted key",
-        f"{fix}, or have it signed; {_graph_alone()}",
+        f"{fix}, have it signed, or {_graph_alone()}",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from armpy.core.dataclass import dataclass
 from armpy.core.processes.worker import default_memory_bytes
-from armpy.errors import BackendError, InvalidArgumentError, argument
+from armpy.errors import Argument, BackendError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.backend_under_test import BackendUnderTest
@@ -199,7 +199,7 @@ def _selected(everything: Sequence[str], filter: str | Sequence[str]) -> list[st
     if not chosen:
         raise InvalidArgumentError(
             "no case is selected",
-            where=argument("filter"),
+            argument=Argument("filter"),
             actual=repr(filter),
             fix="List the ids of all cases with 'armpy conformance BACKEND --list'",
         )

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from armpy.errors import ArmpyError, argument
+from armpy.errors import ArmpyError
 from armpy.plugins import install_line
 from armpy_compat.program import compiled_program
 from armpy_compat.trial.engine_calls import ENGINES
@@ -156,7 +156,7 @@ def _check_own_run(starter: ProgramStarter, run: ProgramRun) -> None:
     did = "called none of its models" if run.models else "loaded no model"
     fix = f"Pass a program that runs, not in child processes, a model of {', '.join(ENGINES)}"
     if run.record.get("reads_input") and starter.stdin is None:
-        fix = f"It read standard input, which was empty: give it a file with {argument('stdin')}"
+        fix = "It read standard input, which was empty: give it a file as stdin"
     elif run.raised["type"]:
         fix = "Make it run on its own engine first"
     if run.status and not (starter.arguments or run.record.get("reads_input")):

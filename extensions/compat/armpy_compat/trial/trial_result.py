@@ -9,7 +9,6 @@ from math import isinf
 
 from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text, counted, time_text
-from armpy.errors import argument
 from armpy_compat.trial.comparison import ModelAnswers, calls_by_model, compare_runs
 from armpy_compat.trial.engine_calls import ENGINES
 from armpy_compat.trial.program_runs import ProgramRun
@@ -158,8 +157,7 @@ class TrialResult:
         for error in self.errors:
             yield f"Only on armpy: {error}"
         if self.lacks_input:
-            given = argument("stdin")
-            yield f"The program read standard input, which was empty: give it a file with {given}."
+            yield "The program read standard input, which was empty: give it a file as stdin."
         uncompared = sum(model.answers.uncompared for model in self.models)
         if uncompared:
             yield f"{counted(uncompared, 'answer')} could not be compared: not recorded."

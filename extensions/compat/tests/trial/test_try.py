@@ -266,9 +266,7 @@ def test_input_comes_from_a_file_or_is_asked_for(read: str, ending: str) -> None
     code, output = tried(path)
     assert code == 1
     assert f"ended with {ending}" in " ".join(output.split())
-    assert output.endswith(
-        "It read standard input, which was empty: give it a file with --stdin.\n"
-    )
+    assert output.endswith("It read standard input, which was empty: give it a file as stdin.\n")
     Path("numbers.txt").write_text("3\n")
     code, output = tried("--stdin", "numbers.txt", path)
     assert code == 0, output

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from armpy import CompilationCaching
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import Argument, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.crash.cases import AFTERWARDS, CASES, SURVEY, CrashCase
@@ -86,9 +86,9 @@ def run_crash(
     if networks and not chosen and not is_selected(filter, SURVEY.id):
         raise InvalidArgumentError(
             "no case is selected",
-            where=argument("filter"),
+            argument=Argument("filter"),
             actual=repr(filter),
-            fix=f"Leave {argument('filter')} out to run every case",
+            fix="Leave it out to run every case",
         )
 
     def run(pair: tuple[CrashCase, str]) -> CrashResult:

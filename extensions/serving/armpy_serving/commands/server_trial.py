@@ -12,7 +12,6 @@ from armpy.cli.printer import Printer, print_json
 from armpy.errors import (
     InvalidArgumentError,
     ModelNotFoundError,
-    argument,
     did_you_mean,
     listed,
 )
@@ -75,7 +74,7 @@ def check_served(target: TriedServer, url: str) -> None:
     if target.model in names:
         fix = "Its log says why"
     else:
-        fix = did_you_mean(target.model, names, f"Correct {argument('model')}")
+        fix = did_you_mean(target.model, names, "Correct the name of the model")
     raise ModelNotFoundError(
         f"the server does not serve this model: {shown(answer)}",
         where=f"{url}, model '{target.model}'",

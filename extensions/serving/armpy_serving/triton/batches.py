@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import InvalidArgumentError
 from armpy.tensor import format_shape
 from armpy_serving.contents import Array
 from armpy_serving.filling import fill_up
@@ -96,7 +96,7 @@ def divided(
                 where=f"output '{name}'",
                 expected=str(size),
                 actual=format_shape(array.shape),
-                fix=f"Export the model without {argument('max_batch')}",
+                fix="Export the model without max_batch",
             )
     answers, begin = [], 0
     for call in calls:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy_serving.protocol import datatype_of
 
@@ -135,7 +135,7 @@ def tensor_fields(
         raise InvalidArgumentError(
             f"the {kind}'s number of dimensions is not known, but Triton requires it",
             where=f"{kind} '{spec.name}'",
-            fix=f"Give it a shape in the model's file, or with {argument('shapes')}",
+            fix="Give it a shape in the model's file, or among the shapes",
         )
     row = spec.shape[1:] if batched else spec.shape
     datatype = datatype or datatype_of(spec.data_type)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -124,7 +124,7 @@ def _check_classes(ensemble: EnsembleOptions, spec: TensorSpec, options: TritonO
         raise InvalidArgumentError(
             "the best classes cannot be selected",
             where=f"output '{spec.name}'",
-            expected=f"rows of {ensemble.top} scores or more, and {argument('max_batch')}",
+            expected=f"rows of {ensemble.top} scores or more, and max_batch",
             actual=str(spec.info),
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from armpy import Model
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, UnimplementedError, argument
+from armpy.errors import Argument, InvalidArgumentError, UnimplementedError
 from armpy.model import ModelOrigin
 from armpy.plugins.hooks import open_model_file
 from armpy_serving.batching.arguments import batch_sizes
@@ -119,7 +119,7 @@ def _opened(model: Model, max_batch: int) -> Model:
         # The fix of the error is for users of `Batcher`.
         raise InvalidArgumentError(
             error.failed,
-            where=argument("max_batch"),
+            argument=Argument("max_batch"),
             actual=error.actual,
             fix="Leave it out: requests run one by one then",
         ) from error
@@ -232,7 +232,7 @@ def _copy(model: Model, source: Path, folder: Path) -> str:
             where=str(source),
             expected="a suffix of models, such as .onnx",
             actual=repr(source.suffix),
-            fix=f"Rename the file, or give shapes with {argument('shapes')}",
+            fix="Rename the file, or give shapes",
         )
     # The model's own file is one of them if its tensors lie in the file itself.
     data_files = sorted({Path(file).resolve() for file in model.provenance.data_files})
@@ -245,7 +245,7 @@ def _copy(model: Model, source: Path, folder: Path) -> str:
             "a plugin's front-end reads them",
             where=str(source),
             actual=", ".join(map(str, data_files[:_MOST_NAMED])),
-            fix=f"Give shapes with {argument('shapes')}, or keep the elements in the model's file",
+            fix="Give shapes, or keep the elements in the model's file",
         )
     names = {path: f"model.data.{number}" for number, path in enumerate(data_files)}
     request = model.provenance.request

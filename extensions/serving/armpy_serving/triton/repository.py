@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import Argument, InvalidArgumentError
 from armpy.store.locks import locked
 from armpy_serving.triton.config import LABELS_FILE
 from armpy_serving.triton.version_file import check_alike, versions_in
@@ -49,7 +49,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise InvalidArgumentError(
             "a model cannot be called so",
-            where=argument("name"),
+            argument=Argument("name"),
             expected="letters, digits, '_', '-' and '.', a letter or digit first",
             actual=repr(name),
         )
@@ -130,8 +130,8 @@ def check_free(
         raise InvalidArgumentError(
             "the model is in the repository already",
             where=str(repository / name / str(version)),
-            fix="Export another version, or under another name, or replace it with "
-            f"{argument('force')}",
+            argument=Argument("force"),
+            fix="Export another version, or under another name, or replace it with this argument",
         )
     if not force and config is not None:
         check_alike(repository / name, version, config)
@@ -175,9 +175,8 @@ def _report_kept(place: Path, new: Path) -> None:
     files = [folder / CONFIG_FILE for folder in (place, new)]
     if all(file.exists() for file in files) and len({file.read_bytes() for file in files}) > 1:
         _log.warning(
-            "%s stays as it is, for all versions: write into it, or give %s",
+            "%s stays as it is, for all versions: write into it, or replace it with force",
             files[0],
-            argument("force"),
         )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import InvalidArgumentError
 
 VERSION_FILE = "armpy.json"
 
@@ -105,7 +105,7 @@ def check_alike(place: Path, version: int, config: Mapping[str, Any]) -> None:  
                 expected=_words(served),
                 actual=_words(asked),
                 fix="Export it as version "
-                f"{other} did, or under another name; {argument('force')} lets version {other} "
+                f"{other} did, or under another name; force lets version {other} "
                 "fail to load",
             )
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.errors import ModelNotFoundError, arguments_written
+from armpy.errors import ModelNotFoundError
 from armpy_serving import protocol_kit
 from armpy_serving.commands.server_trial import check_served
 from armpy_serving.protocol_kit.http_rules import HTTP_RULES
@@ -297,9 +297,9 @@ def test_without_a_model_the_usage_has_the_option(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("index", "text"),
     [
-        (None, "Correct --model."),
-        (b"<html>", "Correct --model."),
-        (b'{"models": []}', "Correct --model."),
+        (None, "Correct the name of the model."),
+        (b"<html>", "Correct the name of the model."),
+        (b'{"models": []}', "Correct the name of the model."),
         (b'[{"name": "digits"}]', "Expected a model that it has: 'digits'. Did you mean 'digits'?"),
         (b'[{"name": "digit"}]', "Its log says why."),
     ],
@@ -315,11 +315,10 @@ def test_a_model_that_a_server_does_not_have_is_one_line(
         return reference.send(verb, path, body, headers)
 
     check_served(TriedServer(NAME, send), "URL")
-    with arguments_written("armpy.cli.written_option:written_option"):
-        pattern = "^URL, model 'digit': the server does not serve this model: 404 .*"
-        with pytest.raises(ModelNotFoundError, match=pattern) as error:
-            check_served(TriedServer("digit", send), "URL")
-        assert str(error.value).endswith(text)
+    pattern = "^URL, model 'digit': the server does not serve this model: 404 .*"
+    with pytest.raises(ModelNotFoundError, match=pattern) as error:
+        check_served(TriedServer("digit", send), "URL")
+    assert str(error.value).endswith(text)
 
 
 def test_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

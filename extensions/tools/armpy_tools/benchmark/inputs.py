@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.cli.inputs.values import given_arrays
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import Argument, InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.model import InputShapes, choose_shapes
 from armpy.tensor import format_shape
@@ -57,18 +57,19 @@ def chosen_shapes(
     for name, shape in shapes.items():
         if shape and shape[0] != batch:
             raise InvalidArgumentError(
-                f"the input has another first size than {argument('batch')} says",
+                "the input has another first size than the batch",
                 where=f"input '{name}'",
+                argument=Argument("batch", batch),
                 expected=str(batch),
                 actual=format_shape(tuple(shape)),
-                fix=f"Leave {argument('batch')} out",
+                fix="Leave it out",
             )
     batched = {name: (batch, *shape[1:]) if shape else () for name, shape in chosen.by_name.items()}
     if not any(batched.values()):
         raise InvalidArgumentError(
             "no input has an axis for a batch",
-            where=argument("batch", batch),
-            fix=f"Leave {argument('batch')} out",
+            argument=Argument("batch", batch),
+            fix="Leave it out",
         )
     return replace(chosen, by_name=batched)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from armpy.errors import InvalidArgumentError, argument, suggest_path
+from armpy.errors import Argument, InvalidArgumentError, suggest_path
 
 SUFFIXES = frozenset(
     {
@@ -62,7 +62,7 @@ def _of(text: str) -> list[str]:
         ]
         return _required(paths, text, "no file matches the pattern")
     raise InvalidArgumentError(
-        f"Path '{text}' does not exist", where=argument("image"), fix=suggest_path(text)
+        f"Path '{text}' does not exist", argument=Argument("image"), fix=suggest_path(text)
     )
 
 
@@ -106,7 +106,7 @@ def _required(paths: list[str], text: str, failed: str) -> list[str]:
     if not paths:
         raise InvalidArgumentError(
             failed,
-            where=argument("image", text),
+            argument=Argument("image", text),
             expected="names that end in " + ", ".join(sorted(SUFFIXES)),
         )
     return paths

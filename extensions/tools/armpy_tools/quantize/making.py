@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armpy.errors import InvalidArgumentError, names_unknown_arguments
+from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite.source import is_tflite
 from armpy.frontends.tflite_writer.tflite import read_extras, write_tflite
@@ -106,7 +106,6 @@ class QuantizedModel:
             return model.save(path)
 
 
-@names_unknown_arguments(("options", QuantizeOptions))
 def quantize(
     source: ModelSource | Network | Graph,
     data: Data | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, names_unknown_arguments
+from armpy.errors import InvalidArgumentError
 
 SCHEMES = ("int8", "int16x8", "float16", "dynamic")
 METHODS = ("minmax", "percentile", "entropy", "mse")
@@ -88,6 +88,3 @@ def _check_word(where: str, actual: str, allowed: tuple[str, ...]) -> None:
             expected=" or ".join(f"'{word}'" for word in allowed),
             actual=repr(actual),
         )
-
-
-QuantizeOptions.__init__ = names_unknown_arguments()(QuantizeOptions.__init__)  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import Argument, InvalidArgumentError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.dense import BatchMatMul
 from armpy.ops.movement import Pad
@@ -79,10 +79,10 @@ def whole_names(graph: Graph, names: Collection[str]) -> tuple[str, ...]:
             expected = list(dict.fromkeys(near))[:_MOST_NEAR] or list(shorts.values())[:_MOST_NEAR]
             raise InvalidArgumentError(
                 "there is no such layer",
-                where=argument("keep_float"),
+                argument=Argument("keep_float"),
                 expected=", ".join(map(repr, expected)) + ", or another layer's name",
                 actual=repr(name),
-                fix=f"See {argument('layers')} of a first try, which lists every layer",
+                fix="See the report of a first try, which can list all layers",
             )
     return tuple(known[name] for name in names)
 

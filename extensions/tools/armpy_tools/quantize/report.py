@@ -10,7 +10,6 @@ import numpy as np
 
 from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
-from armpy.errors import argument
 from armpy.execution import Runtime, dequantize_array, quantize_array
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
@@ -131,7 +130,7 @@ class QuantizeReport:
 
     def data_warnings(self) -> Iterator[str]:
         """Warn of samples that are few, or all alike, each with the remedy."""
-        fix = f"Give some 100 typical inputs with {argument('data')}"
+        fix = "Give some 100 typical inputs as data"
         if self.method != "none" and self.num_samples < _FEW_SAMPLES:
             samples = counted(self.num_samples, "sample")
             yield f"ranges are from {samples}; other inputs will leave them. {fix}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError, InvalidArgumentError, argument
+from armpy.errors import Argument, ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.tensor import format_shape
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -90,7 +90,7 @@ def float_errors(model: Model, arrays: Mapping[str, Array], float_model: Model) 
     if not same_number or not all(map(_may_be_alike, *ends)):
         raise InvalidArgumentError(
             "the float model does not have the same inputs and outputs",
-            where=argument("float_model"),
+            argument=Argument("float_model"),
             expected=_ends_of(model),
             actual=_ends_of(float_model),
             fix="Give the float model that this one was quantised from",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armpy.core.units import bytes_text, count_text, time_text
-from armpy.errors import argument
 from armpy_conformance.measure.limits import limit_of, main_limit
 from armpy_conformance.pages import Bar, Headline
 from armpy_tools.report.layers import LayerRow, LayerRows, times_by_backend
@@ -63,7 +62,7 @@ def few_runs(summary: Summary) -> str:
     if count >= _FEW_RUNS:
         return ""
     about = "1 run of the model is little" if count == 1 else f"{count} runs of the model are few"
-    return f"{about}; {argument('num_runs', 2 * _FEW_RUNS)} makes more."
+    return f"{about}; {2 * _FEW_RUNS} say more."
 
 
 def verdict(times: RunTimes, known: LayerRows) -> str:

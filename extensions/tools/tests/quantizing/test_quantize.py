@@ -329,11 +329,3 @@ def test_a_lookup_in_a_constant_gives_integers() -> None:
     quantized = quantize(net, [{"x": np.array([0, 9, 4], np.int32)}], backends=CPU)
     assert layer(quantized.graph, "rows").output.info.data_type is DataType.QASYMM_S8
     assert quantized.report.outputs[0].max_error < 0.02
-
-
-def test_a_misspelt_argument_is_named_with_the_one_that_was_meant() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^QuantizeOptions: .*Did you mean 'method'"):
-        QuantizeOptions(methd="mse")  # type: ignore[call-arg]
-    fix = r"Write quantize\(options=QuantizeOptions\(method=...\)\)"
-    with pytest.raises(InvalidArgumentError, match=fix):
-        quantize(image_network(), method="mse")  # type: ignore[call-arg]

@@ -380,7 +380,7 @@ def test_a_page_of_a_busy_machine_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     note, few = cautions.lines
     assert note.startswith("The machine was busy: other processes took ")
     assert note.endswith("counts every part of a run at its shortest in all runs.")
-    assert few == "1 run of the model is little; num_runs=20 makes more."
+    assert few == "1 run of the model is little; 20 say more."
 
 
 def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None:
@@ -458,7 +458,7 @@ def test_the_share_around_layers_is_that_of_the_bar() -> None:
 
 
 def test_few_runs_are_said_to_be_few() -> None:
-    assert few_runs(summary_of(2)) == "2 runs of the model are few; num_runs=20 makes more."
+    assert few_runs(summary_of(2)) == "2 runs of the model are few; 20 say more."
     assert not few_runs(summary_of(10))
     headline = speed_headline(RunTimes(summary_of(2)))
     assert headline.figures == [("10.0 µs", "mean of 2 runs")]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armpy.errors import InvalidArgumentError, argument
+from armpy.errors import Argument, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.result import CaseResult, Outcome
@@ -78,8 +78,8 @@ def run_fuzz(
     if engine == ATHERIS and not guided.is_available():
         raise InvalidArgumentError(
             "atheris is not installed",
-            where=argument("engine"),
-            fix=f"Choose {argument('engine', SEEDED)}, or install it. Run: pip install atheris",
+            argument=Argument("engine"),
+            fix=f"Choose '{SEEDED}', or install it. Run: pip install atheris",
         )
     started = time.perf_counter()
     if reproduce is not None:
