@@ -1,1 +1,1 @@
-"""Comparisons of `compare_trees.py`, `compare_backends.py` and `compare_pyarmnn.py`."""
+"""Parts of `compare.py`."""

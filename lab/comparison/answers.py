@@ -14,9 +14,9 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,14 @@ from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject
 Array = npt.NDArray[Any]  # Any: of every type
 Answer = dict[str, Any]  # Any: goes to JSON
 
+Run = tuple[list[Array], Any, Callable[[], Any]]  # Any: of the tree
+"""Outputs of a call, its placement, and what gives the graph."""
+
 FOREIGN_CODE = 3
 """Exit status where a module is not the tree's."""
+
+LOOSE = "loose"
+"""Name of the array that says which outputs rounding may move, among kept ones."""
 
 _PACKAGES = ("armpy", "armpy_numba_acc", "armpy_reference")
 _LOOP_TIMEOUT_S = 60.0
@@ -44,12 +50,20 @@ class Court:
     num_threads : int
     folder : Path, optional
         Where the outputs themselves are kept.
+    root : str
+        What goes ahead of the paths of models.
     is_relaxed : bool
         Whether NumbaAcc may round products of float32 to bfloat16.
     """
 
     def __init__(
-        self, backend: str, num_threads: int, folder: Path | None, *, is_relaxed: bool = False
+        self,
+        backend: str,
+        num_threads: int,
+        folder: Path | None,
+        root: str = "",
+        *,
+        is_relaxed: bool = False,
     ) -> None:
         import armpy  # noqa: PLC0415 - the tree's own
 
@@ -61,6 +75,7 @@ class Court:
         )
         self._runtime = armpy.Runtime(replace(options, loop_timeout_s=_LOOP_TIMEOUT_S))
         self._folder = folder
+        self._root = root
         self._options = options
         self._backends = backends
 
@@ -68,39 +83,45 @@ class Court:
         """Outputs of every call and placement; an error instead, where one comes out."""
         flat: list[Array] = []
         answer: Answer = {"name": subject.name, "outputs": [], "placement": [], "error": ""}
+        loose: list[bool] = []
         run = {ModelFile: self._model, BuiltNetwork: self._network, NnapiModel: self._nnapi}
         try:
-            for outputs, placement in run[type(subject)](subject):  # type: ignore[operator]
+            for outputs, placement, graph in run[type(subject)](subject):  # type: ignore[operator]
                 flat += outputs
+                if self._folder is not None:
+                    loose += _after_floats(graph())
                 answer["outputs"].append([described(array) for array in outputs])
                 answer["placement"] = placed(placement)
         except Exception as error:  # noqa: BLE001 - whatever comes out is the answer
             answer["error"] = f"{type(error).__name__}: {error}"
         if self._folder is not None:
-            arrays = {f"output {number}": array for number, array in enumerate(flat)}
+            arrays = {f"output {number}": _plain(array) for number, array in enumerate(flat)}
+            arrays[LOOSE] = np.array(loose, bool)
             np.savez(self._folder / kept_name(subject.name), **arrays)  # type: ignore[arg-type]
         return answer
 
-    def _model(self, subject: ModelFile) -> Iterator[tuple[list[Array], Any]]:
+    def _model(self, subject: ModelFile) -> Iterator[Run]:
         """A model file, call by call; variables keep their contents."""
         import armpy  # noqa: PLC0415
 
-        with armpy.load(subject.path, runtime=self._runtime) as model:
+        with armpy.load(self._root + subject.path, runtime=self._runtime) as model:
             for arrays in subject.calls:
                 shaped = [
                     np.reshape(array, ()) if spec.shape == () else array
                     for spec, array in zip(model.inputs, arrays, strict=True)
                 ]
                 got = model(*shaped)
-                yield (list(got) if isinstance(got, tuple) else [got]), model.placement
+                outputs = list(got) if isinstance(got, tuple) else [got]
+                yield outputs, model.placement, lambda: model.graph
 
-    def _network(self, subject: BuiltNetwork) -> Iterator[tuple[list[Array], Any]]:
+    def _network(self, subject: BuiltNetwork) -> Iterator[Run]:
         """A network of the conformance kit."""
         import armpy  # noqa: PLC0415
 
         with armpy.Model(subject.graph, self._runtime) as model:
             for feeds in subject.calls:
-                yield list(model.run(feeds).values()), model.placement
+                outputs = list(model.run(feeds).values())
+                yield outputs, model.placement, lambda: subject.graph
 
     @cached_property
     def _manager(self) -> Any:  # Any: of the tree
@@ -109,9 +130,10 @@ class Court:
 
         return DeviceManager(self._options)
 
-    def _nnapi(self, subject: NnapiModel) -> Iterator[tuple[list[Array], Any]]:
+    def _nnapi(self, subject: NnapiModel) -> Iterator[Run]:
         """A model of NNAPI."""
         from armpy_nnapi import Compilation, Model  # noqa: PLC0415
+        from armpy_nnapi.lowering.lower_model import lower_model  # noqa: PLC0415
 
         manager = self._manager
         model = Model.from_description(subject.description, manager)
@@ -120,7 +142,23 @@ class Court:
             compilation.finish()
             outputs = compilation(*subject.inputs)
             omitted = [i for i, array in enumerate(subject.inputs) if array is None]
-            yield list(outputs), compilation.network(omitted).placement
+            lowered = partial(lower_model, subject.description, omitted)
+            yield list(outputs), compilation.network(omitted).placement, lowered
+
+
+def _after_floats(graph: Any) -> list[bool]:  # Any: of the tree
+    """Which outputs follow from floating point, so that rounding may move them."""
+    from armpy_conformance.differences.diff import after_floats  # noqa: PLC0415 - the tree's own
+
+    inexact = after_floats(graph.layers)
+    return [value in inexact for value in graph.outputs]
+
+
+def _plain(array: Array) -> Array:
+    """The same elements in a type that files of NumPy have."""
+    if array.dtype.kind == "O":
+        return array.astype(str)
+    return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
 
 
 def described(array: Array) -> str:
@@ -213,8 +251,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)  # placements report fallbacks
     tree, folder = Path(job["tree"]), job["folder"] and Path(job["folder"])
-    is_relaxed = job["relaxed"]
-    court = Court(job["backend"], job["num_threads"], folder or None, is_relaxed=is_relaxed)
+    court = Court(
+        job["backend"],
+        job["num_threads"],
+        folder or None,
+        job["root"],
+        is_relaxed=job["relaxed"],
+    )
     check_modules(tree, job["backend"])
     wanted = frozenset(job["numbers"])
     with Path(job["answers"]).open("a", encoding="utf-8") as file:

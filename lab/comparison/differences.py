@@ -1,16 +1,18 @@
-"""Says what differs between two answers to the same subjects."""
+"""What differs between two answers to the same subject."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from .answers import kept_name
+from .answers import LOOSE, kept_name
 
 Answer = Mapping[str, Any]  # Any: as JSON has it
+Array = npt.NDArray[Any]  # Any: of every type
 
 _SHOWN_PLACES = 3
 
@@ -43,6 +45,55 @@ def _output_differences(old: list[list[str]], new: list[list[str]]) -> Iterator[
                 yield f"call {call} output {number}: {first} -> {other}"
 
 
+def distances(
+    subject: str, one: Answer, other: Answer, folders: Sequence[Path], most: float
+) -> list[str]:
+    """What differs between answers that need not have the same bits; empty if nothing does.
+
+    Elements have to be equal unless they follow from floating point (`after_floats`). Of these,
+    floats may be apart by ``most`` of the output's largest element, or of 1, integers by 1.
+    """
+    if one["error"] or other["error"]:
+        # Texts name backends and systems.
+        kinds = [answer["error"].partition(":")[0] for answer in (one, other)]
+        return (
+            [] if kinds[0] == kinds[1] else [f"error: {kinds[0] or 'none'} -> {kinds[1] or 'none'}"]
+        )
+    paths = [folder / kept_name(subject) for folder in folders]
+    with np.load(paths[0]) as before, np.load(paths[1]) as after:
+        if before.files != after.files:
+            return [f"{len(before.files) - 1} outputs -> {len(after.files) - 1} outputs"]
+        names = [name for name in before.files if name != LOOSE]
+        pairs = zip(names, before[LOOSE], strict=True)
+        texts = [
+            (name, _apart(before[name], after[name], most, is_loose=is_loose))
+            for name, is_loose in pairs
+        ]
+    return [f"{name}: {text}" for name, text in texts if text]
+
+
+def _apart(first: Array, other: Array, most: float, *, is_loose: bool) -> str:
+    """How far apart two arrays are, if they are too far; else empty."""
+    if (first.dtype, first.shape) != (other.dtype, other.shape):
+        return f"{first.dtype} {first.shape} -> {other.dtype} {other.shape}"
+    equal = first == other
+    if first.dtype.kind == "f":
+        equal = equal & (np.signbit(first) == np.signbit(other)) | np.isnan(first) & np.isnan(other)
+    if np.all(equal):
+        return ""
+    if first.dtype.kind not in "fiu":
+        return f"{np.count_nonzero(~equal)} elements differ"
+    one, two = first.astype(np.float64), other.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        gap = float(np.where(equal, 0, np.abs(one - two)).max(initial=0))
+    text = f"{np.count_nonzero(~equal)} elements differ, by up to {gap:.3g}"
+    if not is_loose:
+        return text
+    largest = float(np.abs(one[np.isfinite(one)]).max(initial=0))
+    allowed = most * max(1.0, largest) if first.dtype.kind == "f" else 1.0
+    return "" if gap <= allowed else text
+
+
 def worst_elements(subject: str, old: Path, new: Path) -> Iterator[str]:
     """Where and by how much the kept outputs of a subject differ."""
     name = kept_name(subject)
@@ -50,7 +101,7 @@ def worst_elements(subject: str, old: Path, new: Path) -> Iterator[str]:
         return
     with np.load(old / name) as before, np.load(new / name) as after:
         for key in before.files:
-            if key not in after.files:
+            if key == LOOSE or key not in after.files:
                 continue
             first, other = np.ravel(before[key]), np.ravel(after[key])
             if (first.dtype, first.size) != (other.dtype, other.size) or not first.size:

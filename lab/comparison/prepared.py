@@ -1,6 +1,6 @@
 """Whether compiled models give in a Python of few packages what models give in the full one.
 
-`compare_trees` runs `main` in a process of each tree, and prints a row for each model: whether
+`compare.py` runs `main` in a process of each tree, and prints a row for each model: whether
 outputs are equal, and the model ran from its programs alone (light); bytes of the file per byte of
 the original one; processor time of a first and a second load; modules imported.
 """
@@ -24,8 +24,9 @@ import armpy
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 
+from .sides import Side
 from .subjects import measured_models
-from .trees import Tree, TreeError
+from .trees import ENTRY_POINTS, Tree, TreeError
 
 PACKAGES = ("numpy", "pluggy", "packaging", "armpy", "armpy_reference", "armpy_numba_acc")
 """Packages of the Python without compilers and parsers; most are for models that are not light."""
@@ -78,13 +79,7 @@ def make_packages(folder: Path) -> Path:
     about = folder / "armpy-0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: armpy\nVersion: 0\n")
-    (about / "entry_points.txt").write_text(
-        "[armpy.backends]\n"
-        "CpuRef = armpy_reference:ReferenceBackend\n"
-        "NumbaAcc = armpy_numba_acc:NumbaBackend\n"
-        "[armpy.programs]\n"
-        "NumbaAcc = armpy_numba_acc.files:NumbaPrograms\n"
-    )
+    (about / "entry_points.txt").write_text(ENTRY_POINTS)
     return folder
 
 
@@ -172,7 +167,7 @@ def _are_equal(left: Array, other: Array) -> bool:
 
 
 def compare_trees(
-    kind: str, old: Tree, new: Tree, options: argparse.Namespace
+    kind: str, old: Side, new: Side, options: argparse.Namespace
 ) -> tuple[int, dict[str, list[dict[str, Any]]]]:  # Any: as JSON has it
     """Compile models in both trees, and print a row for each; how many are not equal in `new`.
 
@@ -185,7 +180,7 @@ def compare_trees(
     rows: dict[str, list[dict[str, Any]]] = {model: [] for model in models}  # Any: as above
     print(f"{kind:44} tree equal light  size  load ms  again  modules")
     for model in models:
-        for side, tree in (("old", old), ("new", new)):
+        for side, tree in (("old", old.tree), ("new", new.tree)):
             row = _outcome_in(tree, model)
             rows[model].append(row)
             print(_row(Path(model), side, row), flush=True)

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .answers import FOREIGN_CODE, read_subjects
+from .sides import Side
 from .subjects import Selection
 from .trees import Tree, TreeError
 
 Answers = dict[str, dict[str, Any]]  # Any: as JSON has it
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """How subjects are run.
-
-    Parameters
-    ----------
-    backend : str
-    instruction_set : str
-        Of NumbaAcc; the processor's best if empty.
-    num_threads : int
-    relaxed : bool
-        Whether NumbaAcc may round products of float32 to bfloat16.
-    """
-
-    backend: str
-    instruction_set: str
-    num_threads: int
-    relaxed: bool
-
-    def __str__(self) -> str:
-        isa = f" with {self.instruction_set}" if self.instruction_set else ""
-        return f"{self.backend}{isa}{', relaxed' if self.relaxed else ''}"
 
 
 @dataclass(frozen=True)
@@ -66,14 +44,14 @@ class Docket:
         if not path.exists():
             unfinished = path.with_suffix(f".{os.getpid()}")
             job = {"path": str(unfinished), "selection": selection.to_json()}
-            if _start("subjects", tree, job).wait():
+            if _send(tree.start("subjects"), job).wait():
                 unfinished.unlink(missing_ok=True)
                 raise TreeError(f"{tree.name} cannot make the subjects to compare")
             unfinished.replace(path)
         return cls(path, tuple(subject.name for subject in read_subjects(path)))
 
 
-def answers_of(tree: Tree, docket: Docket, how: Conditions, jobs: int = 1) -> Answers:
+def answers_of(side: Side, docket: Docket, jobs: int = 1) -> Answers:
     """What comes out of all subjects, by name; remembered as long as no source changes.
 
     Raises
@@ -81,13 +59,12 @@ def answers_of(tree: Tree, docket: Docket, how: Conditions, jobs: int = 1) -> An
     TreeError
         If the process cannot be started, or did not run this tree.
     """
-    path = kept_answers(tree, docket, how)
+    path = kept_answers(side, docket)
     if path.exists():
         with path.open(encoding="utf-8") as file:
             return {answer["name"]: answer for answer in map(json.loads, file)}
-    answers = {
-        answer["name"]: answer for answer in _run(tree, docket, range(len(docket.names)), how, jobs)
-    }
+    numbers = range(len(docket.names))
+    answers = {answer["name"]: answer for answer in _run(side, docket, numbers, jobs)}
     unfinished = path.with_suffix(f".{os.getpid()}")
     with unfinished.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(answer) + "\n" for answer in answers.values())
@@ -95,31 +72,25 @@ def answers_of(tree: Tree, docket: Docket, how: Conditions, jobs: int = 1) -> An
     return answers
 
 
-def kept_answers(tree: Tree, docket: Docket, how: Conditions) -> Path:
+def kept_answers(side: Side, docket: Docket) -> Path:
     """Where the answers are, or are to be."""
-    key = _key(tree.digest, docket.path.stem, repr(how), _source("answers.py"))
-    return tree.store.path("answers", f"{key}.jsonl")
+    key = _key(side.tree.digest, docket.path.stem, side.conditions, _source("answers.py"))
+    return side.tree.store.path("answers", f"{key}.jsonl")
 
 
-def keep_outputs(
-    tree: Tree, docket: Docket, numbers: Sequence[int], how: Conditions, folder: Path
-) -> None:
-    """Write the outputs themselves of some subjects to a folder."""
+def answers_with_outputs(
+    side: Side, docket: Docket, numbers: Sequence[int], folder: Path, jobs: int = 1
+) -> Answers:
+    """Answers of some subjects, whose outputs themselves are written to a folder."""
     folder.mkdir(parents=True)
-    for _ in _run(tree, docket, numbers, how, 1, folder):
-        pass
+    return {answer["name"]: answer for answer in _run(side, docket, numbers, jobs, folder)}
 
 
 def _run(
-    tree: Tree,
-    docket: Docket,
-    numbers: Sequence[int],
-    how: Conditions,
-    jobs: int,
-    folder: Path | None = None,
+    side: Side, docket: Docket, numbers: Sequence[int], jobs: int, folder: Path | None = None
 ) -> Iterator[dict[str, Any]]:
     """Answers of some subjects, in any order; a process that dies is an answer, too."""
-    isa = {"ARMPY_NUMBA_ISA": how.instruction_set} if how.instruction_set else {}
+    isa = {"ARMPY_NUMBA_ISA": side.isa} if side.isa else {}
     parts = [list(numbers[first::jobs]) for first in range(jobs)]
     with tempfile.TemporaryDirectory(prefix="armpy-compare-") as scratch:
         while any(parts):
@@ -128,22 +99,24 @@ def _run(
                 written = Path(scratch, str(index))
                 written.write_bytes(b"")
                 job = {
-                    "tree": str(tree.folder),
-                    "subjects": str(docket.path),
-                    "answers": str(written),
-                    "backend": how.backend,
-                    "num_threads": how.num_threads,
-                    "relaxed": how.relaxed,
+                    "tree": f"{side.root}{side.tree.folder}",
+                    "subjects": f"{side.root}{docket.path}",
+                    "answers": f"{side.root}{written}",
+                    "backend": side.backend,
+                    "num_threads": side.threads,
+                    "relaxed": side.relaxed,
+                    "root": side.root,
                     "numbers": part,
-                    "folder": folder and str(folder),
+                    "folder": folder and f"{side.root}{folder}",
                 }
-                running.append((_start("answers", tree, job, isa), written))
+                process = side.tree.start("answers", isa, python=side.python, root=side.root)
+                running.append((_send(process, job), written))
             for index, (process, written) in enumerate(running):
                 code = process.wait()
                 done = [json.loads(line) for line in written.read_text("utf-8").splitlines()]
                 left = parts[index][len(done) :]
                 if code == FOREIGN_CODE or (code == 1 and left and not done):
-                    raise TreeError(f"{tree.name} cannot be run")
+                    raise TreeError(f"{side.name} cannot be run")
                 yield from done
                 if left:
                     error = f"the process ended with code {code}"
@@ -151,14 +124,12 @@ def _run(
                 parts[index] = left[1:]
 
 
-def _start(
-    module: str, tree: Tree, job: object, variables: Mapping[str, str] | None = None
-) -> subprocess.Popen[str]:
-    """Start a module of this package in a tree, and send it its job."""
-    process = tree.start(module, variables)
+def _send(process: subprocess.Popen[str], job: object) -> subprocess.Popen[str]:
+    """Send a process its job."""
     assert process.stdin is not None  # it was asked for
-    process.stdin.write(json.dumps(job))
-    process.stdin.close()
+    with contextlib.suppress(BrokenPipeError):  # its exit status says more
+        process.stdin.write(json.dumps(job))
+        process.stdin.close()
     return process
 
 

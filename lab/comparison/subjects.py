@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]  # Any: of every type
 
-KINDS = ("models", "vectors", "random", "kit")
+KINDS = ("models", "vectors", "random", "kit", "instances")
 FAMILIES = ("coral", "keras", "micro", "mlperf_tiny")
 """Folders of the models that are measured unless others are named."""
 
@@ -113,6 +113,7 @@ def subjects(selection: Selection) -> Iterator[Subject]:
         "vectors": _vectors,
         "random": _random,
         "kit": _kit,
+        "instances": _instances,
     }
     chosen = (
         subject for subject in makers[selection.kind](selection) if selection.filter in subject.name
@@ -214,6 +215,16 @@ def _kit(selection: Selection) -> Iterator[BuiltNetwork]:
     for pattern in kit_patterns():
         feeds = pattern.feeds()
         yield BuiltNetwork(f"kit/pattern/{pattern.name}", pattern.graph, (feeds, _reversed(feeds)))
+
+
+def _instances(selection: Selection) -> Iterator[BuiltNetwork]:
+    """The kit's layers of each kind and type, with sizes, attributes and scales drawn by chance."""
+    from armpy_conformance.cases import all_case_templates  # noqa: PLC0415 - the tree's own
+    from armpy_conformance.sampling.case_sampling import drawn, roots  # noqa: PLC0415
+
+    for template in roots(all_case_templates()):
+        for case in drawn(template, selection.seed).cases(selection.seed):
+            yield BuiltNetwork(f"instances/{case.id}", case.graph(), (case.feeds(),))
 
 
 def _reversed(feeds: dict[str, Array]) -> dict[str, Array]:

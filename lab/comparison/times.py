@@ -23,6 +23,7 @@ from typing import Any
 from armpy.core.turns import take_turns
 from armpy_conformance.measure.ratio import geometric_mean, median_interval, units_of
 
+from .sides import Side
 from .subjects import measured_models
 from .trees import Tree, TreeError
 
@@ -196,7 +197,7 @@ KINDS: dict[str, Measure] = {"calls": calls, "overhead": overhead, "starts": sta
 
 
 def compare(
-    kind: str, old: Tree, new: Tree, options: argparse.Namespace
+    kind: str, old: Side, new: Side, options: argparse.Namespace
 ) -> tuple[int, dict[str, Figures]]:
     """Measure one kind and print a row for each model; no time is wrong.
 
@@ -207,7 +208,7 @@ def compare(
     """
     print(f"{kind}: old time over new; above 1, the new tree is faster", flush=True)
     rows = {}
-    for name, figures in KINDS[kind](old, new, options):
+    for name, figures in KINDS[kind](old.tree, new.tree, options):
         rows[name] = figures
         print(_row(name, figures), flush=True)
     ratios = [figures["ratio"] for figures in rows.values()]

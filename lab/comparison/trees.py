@@ -11,7 +11,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -29,6 +29,15 @@ _FORGOTTEN_S = 2 * 24 * 3600.0
 _KERNELS_MB = 20_000
 
 
+ENTRY_POINTS = """\
+[armpy.backends]
+CpuRef = armpy_reference:ReferenceBackend
+NumbaAcc = armpy_numba_acc:NumbaBackend
+[armpy.programs]
+NumbaAcc = armpy_numba_acc.files:NumbaPrograms
+"""
+
+
 class TreeError(Exception):
     """A tree that cannot be run; its text is for the user."""
 
@@ -36,7 +45,7 @@ class TreeError(Exception):
 def default_store() -> Path:
     """The default folder of stored results: the user's own, temporary."""
     user = os.getuid() if hasattr(os, "getuid") else ""
-    return Path(tempfile.gettempdir(), f"armpy-compare-trees-{user}")
+    return Path(tempfile.gettempdir(), f"armpy-compare-{user}")
 
 
 class Store:
@@ -124,6 +133,8 @@ class Tree:
         *,
         output: IO[str] | int | None = None,
         core: int | None = None,
+        python: Sequence[str] = (sys.executable,),
+        root: str = "",
     ) -> subprocess.Popen[str]:
         """Start `main` of a module of this package in a process that runs the tree.
 
@@ -136,6 +147,10 @@ class Tree:
             Standard output, as `subprocess.Popen` takes it.
         core : int, optional
             The only core that the process may use.
+        python : sequence of str
+            Command that starts the Python.
+        root : str
+            As of `environment`.
 
         Returns
         -------
@@ -144,35 +159,53 @@ class Tree:
         """
         keep_to_core = None if core is None else partial(os.sched_setaffinity, 0, {core})
         return subprocess.Popen(
-            [sys.executable, "-c", f"from {_HERE.name}.{module} import main; main()"],
-            env=self.environment(variables),
+            [*python, "-c", f"from {_HERE.name}.{module} import main; main()"],
+            env=self.environment(variables, root),
             stdin=subprocess.PIPE,
             stdout=output,
             text=True,
             preexec_fn=keep_to_core,  # noqa: PLW1509 - there are no threads
         )
 
-    def environment(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    def environment(
+        self, variables: Mapping[str, str] | None = None, root: str = ""
+    ) -> dict[str, str]:
         """Environment of a process that runs the tree, with its own compiled kernels.
 
         Parameters
         ----------
         variables : mapping of str to str, optional
             More of it. Variables of armpy and of Python that are set now do not count.
+        root : str
+            What another system's Python writes ahead of absolute paths. There armpy does not have
+            to be installed.
         """
         environment = {
             k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYTHON"))
         }
         extensions = sorted(str(path.parent) for path in self.folder.glob(_EXTENSIONS))
         paths = [str(self.folder / part) for part in _PATHS] + extensions + [str(_HERE.parent)]
+        kernels = "kernels"
+        if root:
+            paths.append(str(self._entry_points()))
+            kernels = "other kernels"
         return environment | {
-            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONPATH": (";" if root else os.pathsep).join(root + path for path in paths),
             "PYTHONSAFEPATH": "1",
-            "ARMPY_CACHE_DIR": str(self.store.path("kernels", self.digest)),
+            "ARMPY_CACHE_DIR": root + str(self.store.path(kernels, self.digest)),
             "ARMPY_NUMBA_CACHE_MB": str(_KERNELS_MB),
             "OPENBLAS_NUM_THREADS": "1",
             **(variables or {}),
         }
+
+    def _entry_points(self) -> Path:
+        """A folder that has metadata of armpy alone, by which its backends are found."""
+        folder = self.store.path("metadata", self.digest)
+        about = folder / "armpy-0.dist-info"
+        about.mkdir(parents=True, exist_ok=True)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: armpy\nVersion: 0\n")
+        (about / "entry_points.txt").write_text(ENTRY_POINTS)
+        return folder
 
 
 def _digest(folder: Path) -> str:

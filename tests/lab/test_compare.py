@@ -1,4 +1,4 @@
-"""Two source trees run apart; every bit that differs between their answers is reported."""
+"""Two sides run apart; what differs between their answers is reported."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from armpy.profiling import Comparison
 from armpy.tensor import TensorInfo
-from armpy_testing.shared import shared_file
-from lab.comparison.answers import FOREIGN_CODE, SubjectReader, described
-from lab.comparison.differences import differences
+from armpy_testing.digits import MODEL
+from armpy_testing.shared import shared_file, shared_files
+from lab.comparison.answers import FOREIGN_CODE, LOOSE, SubjectReader, described, kept_name
+from lab.comparison.differences import differences, distances
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "lab" / "compare_trees.py"
+SCRIPT = ROOT / "lab" / "compare.py"
 PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
 WAYS = ("bound", "named", "plain")
 
@@ -41,7 +43,7 @@ def copy_of_this_tree(folder: Path) -> Path:
     return folder
 
 
-def compare(old: Path | str, new: Path, cache: Path, *options: str) -> tuple[int, str]:
+def compare(old: Path | str, new: Path | str, cache: Path, *options: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(old), str(new), "--cache", str(cache), *options],
         capture_output=True,
@@ -126,6 +128,7 @@ def test_a_process_that_runs_another_tree_is_refused(tmp_path: Path) -> None:
         "backend": "CpuRef",
         "num_threads": 1,
         "relaxed": False,
+        "root": "",
         "numbers": [],
         "folder": None,
     }
@@ -153,7 +156,7 @@ def test_what_the_backend_has_no_part_in_proves_nothing(tmp_path: Path) -> None:
     options = ("--only", "kit", "--backend", "CpuRef", "--filter", "kit/Rank/")  # the core's own
     code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
     assert code == 2, text
-    assert "CpuRef ran no layer of these kit subjects" in text
+    assert "ran no layer of these kit subjects, which proves nothing" in text
 
 
 def pickled(module: str, name: str) -> io.BytesIO:
@@ -199,10 +202,105 @@ def test_times_and_compiled_models_are_compared_by_the_same_command(tmp_path: Pa
 def test_a_kind_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     code, text = compare(ROOT, ROOT, tmp_path / "cache", "--only", "answers,speed")
     assert code == 2, text
-    assert "unknown: speed; there are models, vectors, random, kit, calls" in text
+    assert "unknown: speed; there are models, vectors, random, kit, instances, calls" in text
 
 
 def test_what_is_neither_a_tree_nor_a_revision_is_an_error(tmp_path: Path) -> None:
     code, text = compare("no-such-revision", ROOT, tmp_path / "cache")
     assert code == 2, text
     assert "no-such-revision is neither a folder with armpy's source nor a revision" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "is_loose", "texts"),
+    [
+        (np.array([1, 2], np.int8), np.array([1, 2], np.int8), False, []),
+        (
+            np.array([1, 2], np.int8),
+            np.array([1, 3], np.int8),
+            False,
+            ["output 0: 1 elements differ, by up to 1"],
+        ),
+        (np.array([1, 2], np.int8), np.array([1, 3], np.int8), True, []),
+        (
+            np.array([1, 2], np.int8),
+            np.array([1, 4], np.int8),
+            True,
+            ["output 0: 1 elements differ, by up to 2"],
+        ),
+        (
+            np.array([1, 2], np.int16),
+            np.array([1, 2], np.int8),
+            True,
+            ["output 0: int16 (2,) -> int8 (2,)"],
+        ),
+        (
+            np.array([0.0], np.float32),
+            np.array([-0.0], np.float32),
+            False,
+            ["output 0: 1 elements differ, by up to 0"],
+        ),
+        (np.array([np.nan, 1], np.float32), np.array([-np.nan, 1], np.float32), False, []),
+        (np.array([0, 100], np.float32), np.array([0.0005, 100], np.float32), True, []),
+        (
+            np.array([0, 100], np.float32),
+            np.array([0.5, 100], np.float32),
+            True,
+            ["output 0: 1 elements differ, by up to 0.5"],
+        ),
+        (
+            np.array([1, 2], np.float32),
+            np.array([1, np.nan], np.float32),
+            True,
+            ["output 0: 1 elements differ, by up to nan"],
+        ),
+    ],
+)
+def test_other_backends_and_systems_may_differ_by_what_rounding_moves(
+    first: Any, other: Any, is_loose: bool, texts: list[str], tmp_path: Path
+) -> None:
+    folders = tmp_path / "old", tmp_path / "new"
+    for folder, array in zip(folders, (first, other), strict=True):
+        folder.mkdir()
+        np.savez(folder / kept_name("x"), **{"output 0": array, LOOSE: np.array([is_loose])})
+    assert distances("x", answer(), answer(), folders, 1e-5) == texts
+
+
+def test_errors_of_other_backends_are_compared_by_their_class() -> None:
+    failed = answer(error="UnimplementedError: on X")
+    assert distances("x", failed, answer(error="UnimplementedError: on Y"), (), 0.0) == []
+    assert distances("x", answer(), failed, (), 0.0) == ["error: none -> UnimplementedError"]
+
+
+def test_another_python_is_a_system_and_one_that_fails_is_an_error(tmp_path: Path) -> None:
+    options = ("--only", "models", "--backend", "CpuRef", "--models", str(MODEL))
+    python = Path(sys.executable).with_name("python3")
+    code, text = compare(ROOT, f"{ROOT},python={python}", tmp_path / "cache", *options)
+    assert code == 0, text
+    assert "1 of 1 alike" in text
+    code, text = compare(ROOT, f"{ROOT},python=false", tmp_path / "cache", *options)
+    assert code == 2, text
+    assert "python=false cannot be run" in text
+
+
+def test_an_unknown_key_of_a_side_is_an_error(tmp_path: Path) -> None:
+    code, text = compare(f"{ROOT},speed=1", ROOT, tmp_path / "cache")
+    assert code == 2, text
+    assert "unknown key 'speed'" in text
+
+
+SMALL = [
+    *shared_files("models", "micro/*int8.tflite"),
+    *shared_files("models", "micro/keyword_scrambled.tflite"),
+    *shared_files("models", "mlperf_tiny/*int*.tflite"),
+    *shared_files("models", "mlperf_tiny/pretrainedResnet_quant.tflite"),
+]
+
+
+def test_numbaacc_equals_cpuref_in_every_element_of_small_models(tmp_path: Path) -> None:
+    models = ("--only", "models", "--models", *map(str, SMALL))
+    for threads in (1, 2):
+        sides = f"{ROOT},backend=CpuRef", f"{ROOT},backend=NumbaAcc,threads={threads}"
+        code, text = compare(*sides, tmp_path / "cache", *models)
+        assert code == 0, text
+        assert f"{len(SMALL)} of {len(SMALL)} alike" in text
