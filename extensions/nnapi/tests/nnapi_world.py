@@ -66,6 +66,11 @@ class World:
         if finish:
             self.compilation.finish()
 
+    def compiled(self) -> Compilation:
+        """Make the compilation and return it."""
+        self.compile()
+        return self.compilation
+
     def fail_to_compile(self) -> None:
         self.compilation = Compilation(sum_model(FLOAT_2, FLOAT_3, FLOAT_ANY, self.manager))
         with fails(OP_FAILED, "Compilation.finish / .*ADD_0"):
@@ -157,9 +162,9 @@ class World:
 
     # Bursts and events
 
-    def occupy(self) -> None:
+    def occupy(self, *, reusable: bool = False) -> None:
         """Let another thread compute in the burst."""
-        self.prepare()
+        self.prepare(reusable=reusable)
         self.block()
         thread = threading.Thread(target=self.burst.compute, args=(self.execution,))
         thread.start()

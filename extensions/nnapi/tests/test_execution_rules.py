@@ -16,13 +16,11 @@ import pytest
 
 from armpy.backend import current_timing
 from armpy.errors import BackendError, NnapiError, ResultCode
-from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     DURATION_UNAVAILABLE,
     Burst,
     Compilation,
-    DeviceManager,
     DurationCode,
     Event,
     Execution,
@@ -35,8 +33,7 @@ from armpy_nnapi import (
     Priority,
 )
 from armpy_nnapi.run.fence_watch import FenceWatch
-from armpy_testing.backends.fake_backends import registry_of
-from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, raises, right, waits
+from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, raises, right
 from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
@@ -49,44 +46,17 @@ from .nnapi_models import (
     sum_model,
     until,
 )
+from .nnapi_world import World
 
 DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
 
-class Device:
-    """A scripted device that waits at set places until its gate is opened."""
-
-    def __init__(self) -> None:
-        self.gate = threading.Event()
-        self.backend = ScriptedBackend()
-        options = RuntimeOptions(
-            backends=["Scripted"], registry=registry_of(self.backend), execution_threads=1
-        )
-        self.manager = DeviceManager(options)
-
-    def block(self) -> None:
-        """Let executions from now on wait for the gate."""
-        self.backend.script["execute"] = waits(self.gate)
-
-    def wait_until_busy(self) -> None:
-        """Wait until an execution has come to the gate."""
-        until(lambda: bool(self.backend.calls_of("execute")))
-
-    def compiled(self, model: Model | None = None) -> Compilation:
-        """A compilation for this device alone."""
-        model = sum_model(manager=self.manager) if model is None else model
-        compilation = Compilation.create_for_devices(model, self.manager.devices)
-        compilation.finish()
-        return compilation
-
-
 @pytest.fixture
-def device() -> Iterator[Device]:
-    gated = Device()
-    with gated.manager:
-        yield gated
-        gated.gate.set()
+def device() -> Iterator[World]:
+    """A device that follows a script, and can be let wait."""
+    with contextlib.ExitStack() as stack:
+        yield World(stack)
 
 
 def execution_of(
@@ -191,7 +161,7 @@ def test_the_outputs_of_a_reusable_execution_may_have_other_shapes_each_time() -
 # Deadlines
 
 
-def test_a_time_that_is_up_before_the_computation_is_persistent(device: Device) -> None:
+def test_a_time_that_is_up_before_the_computation_is_persistent(device: World) -> None:
     execution, _, total = execution_of(device.compiled())
     execution.set_timeout(1)
     with fails(ResultCode.MISSED_DEADLINE_PERSISTENT, "deadline"):
@@ -200,7 +170,7 @@ def test_a_time_that_is_up_before_the_computation_is_persistent(device: Device) 
     assert not device.backend.calls_of("execute")
 
 
-def test_a_time_that_runs_while_fences_are_waited_for(device: Device) -> None:
+def test_a_time_that_runs_while_fences_are_waited_for(device: World) -> None:
     execution, _, _ = execution_of(device.compiled())
     execution.set_timeout(30_000_000)
     with pipe() as (fence, signal):
@@ -215,7 +185,7 @@ def test_a_time_that_runs_while_fences_are_waited_for(device: Device) -> None:
 
 
 @pytest.mark.parametrize("from_start_s", [0.5, 20.0])
-def test_of_two_times_the_shorter_counts(device: Device, from_start_s: float) -> None:
+def test_of_two_times_the_shorter_counts(device: World, from_start_s: float) -> None:
     device.block()
     execution, _, _ = execution_of(device.compiled())
     execution.set_timeout(int(from_start_s * 1e9))
@@ -266,7 +236,7 @@ def test_what_depends_on_an_execution_has_times_of_its_own() -> None:
 # Devices that are gone
 
 
-def test_a_device_that_is_gone_is_said_by_calls_and_a_failure_to_events(device: Device) -> None:
+def test_a_device_that_is_gone_is_said_by_calls_and_a_failure_to_events(device: World) -> None:
     compilation = device.compiled()
     device.backend.script["execute"] = raises(DEAD)
     with fails(ResultCode.DEAD_OBJECT, "the device is gone"):
@@ -283,7 +253,7 @@ def test_a_device_that_is_gone_is_said_by_calls_and_a_failure_to_events(device: 
 # Closing, and the watchdog
 
 
-def test_a_closed_burst_keeps_nothing_of_any_execution(device: Device) -> None:
+def test_a_closed_burst_keeps_nothing_of_any_execution(device: World) -> None:
     compilation = device.compiled()
     executions = [execution_of(compilation, reusable=True)[0] for _ in range(3)]
     with Burst(compilation) as burst:
@@ -293,7 +263,7 @@ def test_a_closed_burst_keeps_nothing_of_any_execution(device: Device) -> None:
     assert not any(execution.is_prepared for execution in executions)
 
 
-def test_a_burst_does_not_keep_what_is_over(device: Device) -> None:
+def test_a_burst_does_not_keep_what_is_over(device: World) -> None:
     compilation = device.compiled()
     burst = Burst(compilation)
     execution, values, _ = execution_of(compilation)
@@ -305,9 +275,7 @@ def test_a_burst_does_not_keep_what_is_over(device: Device) -> None:
     burst.close()
 
 
-def test_the_watchdog_disturbs_no_execution(
-    device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_watchdog_disturbs_no_execution(device: World, monkeypatch: pytest.MonkeyPatch) -> None:
     watchdog = use_still_watchdog(monkeypatch)
     execution, _, total = execution_of(device.compiled(), reusable=True)
     stop = threading.Event()
@@ -329,7 +297,7 @@ def test_the_watchdog_disturbs_no_execution(
 
 @needs_fork
 def test_a_child_process_has_a_watchdog_of_its_own(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compilation = device.compiled()
     watchdog = use_watchdog(monkeypatch)
@@ -351,7 +319,7 @@ def test_a_child_process_has_a_watchdog_of_its_own(
 # Fences
 
 
-def test_fences_that_wait_have_one_thread_between_them(device: Device) -> None:
+def test_fences_that_wait_have_one_thread_between_them(device: World) -> None:
     compilation = device.compiled()
     before = threading.active_count()
     with contextlib.ExitStack() as stack:
@@ -370,7 +338,7 @@ def test_fences_that_wait_have_one_thread_between_them(device: Device) -> None:
         assert all(total.tolist() == [11, 22] for _, _, total in executions)
 
 
-def test_the_first_failure_fails_what_depends_on_it_after_all_have_ended(device: Device) -> None:
+def test_the_first_failure_fails_what_depends_on_it_after_all_have_ended(device: World) -> None:
     compilation = device.compiled()
     reader, writer = os.pipe()
     broken = Event.create_from_sync_fence_fd(reader)
@@ -389,7 +357,7 @@ def test_the_first_failure_fails_what_depends_on_it_after_all_have_ended(device:
     assert not device.backend.calls_of("execute")
 
 
-def test_a_failed_event_without_a_fence_fails_what_depends_on_it(device: Device) -> None:
+def test_a_failed_event_without_a_fence_fails_what_depends_on_it(device: World) -> None:
     compilation = device.compiled()
     device.backend.script["execute"] = [raises(NnapiError("no", code=ResultCode.OP_FAILED))]
     plain = execution_of(compilation)[0].start_compute()
@@ -402,7 +370,7 @@ def test_a_failed_event_without_a_fence_fails_what_depends_on_it(device: Device)
 # Bursts
 
 
-def test_two_bursts_of_a_compilation_compute_side_by_side(device: Device) -> None:
+def test_two_bursts_of_a_compilation_compute_side_by_side(device: World) -> None:
     compilation = device.compiled()
     device.block()
     computations = [execution_of(compilation) for _ in range(2)]
@@ -422,7 +390,7 @@ def test_two_bursts_of_a_compilation_compute_side_by_side(device: Device) -> Non
 # Under way
 
 
-def test_a_running_execution_goes_on_without_a_reference(device: Device) -> None:
+def test_a_running_execution_goes_on_without_a_reference(device: World) -> None:
     compilation = device.compiled()
     device.block()
     execution, _, total = execution_of(compilation)
@@ -435,7 +403,7 @@ def test_a_running_execution_goes_on_without_a_reference(device: Device) -> None
     assert total.tolist() == [11, 22]
 
 
-def test_an_execution_that_waits_for_a_fence_goes_on_without_a_reference(device: Device) -> None:
+def test_an_execution_that_waits_for_a_fence_goes_on_without_a_reference(device: World) -> None:
     with pipe() as (fence, signal):
         execution, _, total = execution_of(device.compiled())
         event = execution.start_compute_with_dependencies([fence])
@@ -457,7 +425,7 @@ def test_the_end_of_an_event_is_reported_once() -> None:
     assert results == [None, None]
 
 
-def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: Device) -> None:
+def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: World) -> None:
     device.block()
     order: list[str] = []
     blocker = execution_of(device.compiled())[0].start_compute()
@@ -465,7 +433,7 @@ def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: Device) ->
     events = []
     for priority in (Priority.HIGH, Priority.LOW):
         compilation = Compilation.create_for_devices(
-            sum_model(manager=device.manager), device.manager.devices
+            sum_model(manager=device.manager), device.manager.devices[:1]
         )
         compilation.set_priority(priority)
         compilation.finish()
@@ -483,7 +451,7 @@ def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: Device) ->
 # Times
 
 
-def test_the_time_in_the_driver_includes_that_on_the_device(device: Device) -> None:
+def test_the_time_in_the_driver_includes_that_on_the_device(device: World) -> None:
     def execute(call: Call) -> object:
         timing = current_timing()
         assert timing is not None
@@ -508,7 +476,7 @@ def test_the_time_in_the_driver_includes_that_on_the_device(device: Device) -> N
             assert execution.get_duration(in_driver) >= 2_000_000_000
 
 
-def test_an_execution_that_failed_has_no_times(device: Device) -> None:
+def test_an_execution_that_failed_has_no_times(device: World) -> None:
     compilation = device.compiled()
     execution, _, total = execution_of(compilation, reusable=True)
     execution.set_measure_timing(True)
@@ -527,7 +495,7 @@ def test_an_execution_that_failed_has_no_times(device: Device) -> None:
 
 
 @pytest.mark.parametrize("duration_ns", [2**63, 2**64 - 1, float("inf")])
-def test_times_without_end_are_no_limit(device: Device, duration_ns: int) -> None:
+def test_times_without_end_are_no_limit(device: World, duration_ns: int) -> None:
     compilation = device.compiled()
     ways: list[Callable[[Execution], None]] = [
         lambda execution: execution.compute(),
@@ -548,7 +516,7 @@ def test_times_without_end_are_no_limit(device: Device, duration_ns: int) -> Non
 
 
 @pytest.mark.parametrize("timeout_s", [1e9, 1e12, float("inf")])
-def test_an_event_is_waited_for_without_end(device: Device, timeout_s: float) -> None:
+def test_an_event_is_waited_for_without_end(device: World, timeout_s: float) -> None:
     with pipe() as (fence, signal):
         event = execution_of(device.compiled())[0].start_compute_with_dependencies([fence])
         threading.Timer(0.02, signal).start()
@@ -558,7 +526,7 @@ def test_an_event_is_waited_for_without_end(device: Device, timeout_s: float) ->
 
 @pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd")
 def test_a_process_without_a_free_descriptor_has_no_fence(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+    device: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> int:
         raise OSError(errno.EMFILE, "too many open files")
@@ -607,7 +575,7 @@ def test_the_reference_computes_what_a_device_fails_to(way: str, reusable: bool)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_other_device_replaces_a_chosen_one_that_fails(device: Device, way: str) -> None:
+def test_no_other_device_replaces_a_chosen_one_that_fails(device: World, way: str) -> None:
     compilation = device.compiled()
     device.backend.script["execute"] = raises(BackendError("planted"))
     execution, _, _ = execution_of(compilation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,16 @@ import pytest
 from armpy import Execution as BoundExecution
 from armpy.execution import LoadedNetwork
 from armpy.ops.operation import Array
-from armpy_nnapi import Burst, Compilation, Execution
-from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_nnapi import Compilation, Execution
 from armpy_testing.watchdogs import StillWatchdog, use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
     compiled,
-    devices_of,
     floats,
     sum_model,
     until,
 )
+from .nnapi_world import World
 
 
 @pytest.fixture(autouse=True)
@@ -119,50 +118,18 @@ def test_changing_an_arrays_shape_after_it_was_set_changes_nothing(
     assert total.view(np.float32).tolist() == [2, 4]
 
 
-class Blocking(FakeBackend):
-    """Executes when it is let."""
-
-    def __init__(self) -> None:
-        self.entered, self.let_go = threading.Event(), threading.Event()
-        self.is_blocking = False
-        super().__init__(before_execute=self._wait)
-
-    def _wait(self) -> None:
-        if self.is_blocking:
-            self.entered.set()
-            assert self.let_go.wait(30)
-
-
-@pytest.fixture
-def blocked() -> Iterator[tuple[Execution, Burst, Blocking]]:
-    """A reusable execution that another thread is computing in a burst."""
-    backend = Blocking()
-    with devices_of(backend) as manager:
-        compilation = compiled(sum_model(manager=manager))
-        execution, _, _ = reusable_of(compilation)
-        burst = Burst(compilation)
-        execution.compute()
-        backend.is_blocking = True
-        thread = threading.Thread(target=burst.compute, args=(execution,))
-        thread.start()
-        assert backend.entered.wait(30)
-        yield execution, burst, backend
-        backend.let_go.set()
-        thread.join()
-
-
-def test_what_is_under_way_is_not_released(
-    blocked: tuple[Execution, Burst, Blocking], still_watchdog: StillWatchdog
-) -> None:
-    execution, _, backend = blocked
-    for _ in range(3):
-        still_watchdog.look()
-    execution.release()
-    backend.let_go.set()
-    until(lambda: execution.is_prepared)
-    for _ in range(2):  # it is watched all the same
-        still_watchdog.look()
-    assert not execution.is_prepared
+def test_what_is_under_way_is_not_released(still_watchdog: StillWatchdog) -> None:
+    with ExitStack() as stack:
+        world = World(stack)
+        world.occupy(reusable=True)
+        for _ in range(3):
+            still_watchdog.look()
+        world.execution.release()
+        world.gate.set()
+        until(lambda: world.execution.is_prepared)
+        for _ in range(2):  # it is watched all the same
+            still_watchdog.look()
+        assert not world.execution.is_prepared
 
 
 def test_what_idles_is_released_and_prepared_again(

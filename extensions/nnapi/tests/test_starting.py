@@ -7,6 +7,7 @@ import select
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
@@ -14,18 +15,16 @@ import pytest
 
 from armpy.backend import current_timing
 from armpy.errors import ResultCode
-from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     Compilation,
-    DeviceManager,
     DurationCode,
     Event,
     Execution,
     Priority,
 )
 from armpy_nnapi.run.fences import Fence
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.scripted_backend import Call, in_order, raises, waits
 
 from .nnapi_models import (
     FLOAT_2,
@@ -35,6 +34,7 @@ from .nnapi_models import (
     floats,
     sum_model,
 )
+from .nnapi_world import World
 
 needs_eventfd = pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd")
 
@@ -43,48 +43,17 @@ needs_eventfd = pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the syste
 BEGINS_WITHIN_NS = 500_000_000
 
 
-class Gated(FakeBackend):
-    """Executes when it is let, and reports the time on the device."""
-
-    def __init__(self) -> None:
-        self.gate, self.entered = threading.Event(), threading.Event()
-        self.order: list[str] = []
-        self.failure: Exception | None = None
-        self.timings: list[object] = []
-        super().__init__("Gated", before_execute=self._wait)
-
-    def _wait(self) -> None:
-        self.entered.set()
-        assert self.gate.wait(30)
-        timing = current_timing()
-        self.timings.append(timing)
-        if timing is not None:
-            timing.add_device_time(1234.5)
-        if self.failure is not None:
-            raise self.failure
+@pytest.fixture
+def device() -> Iterator[World]:
+    """A device that follows a script, and can be let wait."""
+    with ExitStack() as stack:
+        yield World(stack)
 
 
 @pytest.fixture
-def gated() -> Iterator[Gated]:
-    backend = Gated()
-    yield backend
-    backend.gate.set()
-
-
-@pytest.fixture
-def manager(gated: Gated) -> Iterator[DeviceManager]:
-    options = RuntimeOptions(backends=["Gated"], registry=registry_of(gated), execution_threads=1)
-    with DeviceManager(options) as device_manager:
-        yield device_manager
-        gated.gate.set()
-
-
-@pytest.fixture
-def compilation(manager: DeviceManager) -> Compilation:
-    """The sum of two tensors of 2 elements on the gated device."""
-    unstarted = Compilation.create_for_devices(sum_model(manager=manager), manager.devices)
-    unstarted.finish()
-    return unstarted
+def compilation(device: World) -> Compilation:
+    """The sum of two tensors of 2 elements on the device."""
+    return device.compiled()
 
 
 def execution_of(compilation: Compilation) -> tuple[Execution, Array]:
@@ -109,34 +78,36 @@ def readable(fd: int, timeout_s: float = 0.0) -> bool:
 # Events
 
 
-def test_a_started_execution_signals_its_end(gated: Gated, compilation: Compilation) -> None:
+def test_a_started_execution_signals_its_end(device: World, compilation: Compilation) -> None:
+    device.block()
     execution, total = execution_of(compilation)
     event = execution.start_compute()
-    assert gated.entered.wait(30)
+    device.wait_until_busy()
     assert not event.is_done
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
         event.wait(0.01)
-    gated.gate.set()
+    device.gate.set()
     event.wait()
     assert event.is_done
     assert total.tolist() == [11, 22]
     assert execution.get_output_operand_dimensions(0) == (2,)
 
 
-def test_urgent_executions_come_first(gated: Gated, manager: DeviceManager) -> None:
+def test_urgent_executions_come_first(device: World) -> None:
+    device.block()
     order: list[str] = []
     events = []
-    blocker, _ = execution_of(compiled(sum_model(manager=manager)))
+    blocker, _ = execution_of(compiled(sum_model(manager=device.manager)))
     events.append(blocker.start_compute())
-    assert gated.entered.wait(30)
+    device.wait_until_busy()
     for priority in (Priority.LOW, Priority.MEDIUM, Priority.HIGH):
-        compilation = Compilation(sum_model(manager=manager))
+        compilation = Compilation(sum_model(manager=device.manager))
         compilation.set_priority(priority)
         compilation.finish()
         event = execution_of(compilation)[0].start_compute()
         event.when_done(partial(_note, order, priority.name))
         events.append(event)
-    gated.gate.set()
+    device.gate.set()
     for event in events:
         event.wait()
     assert order == ["HIGH", "MEDIUM", "LOW"]
@@ -155,33 +126,34 @@ def test_durations_are_numbers(compilation: Compilation, duration: object) -> No
         execution.start_compute_with_dependencies([], duration)  # type: ignore[arg-type]
 
 
-def test_a_deadline_stops_a_computation(gated: Gated, compilation: Compilation) -> None:
+def test_a_deadline_stops_a_computation(device: World, compilation: Compilation) -> None:
+    device.block()
     execution, total = execution_of(compilation)
     execution.set_timeout(BEGINS_WITHIN_NS)
     started = time.perf_counter()
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "stopped at its deadline"):
         execution.compute()
     assert time.perf_counter() - started < 10
-    gated.gate.set()
+    device.gate.set()
     assert total.tolist() == [0, 0]
 
 
 def test_a_deadline_that_passed_before_the_beginning_is_persistent(
-    gated: Gated, compilation: Compilation
+    device: World, compilation: Compilation
 ) -> None:
+    device.block()
     blocker, _ = execution_of(compilation)
     first = blocker.start_compute()
-    assert gated.entered.wait(30)
+    device.wait_until_busy()
     execution, _ = execution_of(compilation)
     execution.set_timeout(20_000_000)
     with fails(ResultCode.MISSED_DEADLINE_PERSISTENT, "stopped at its deadline"):
         execution.start_compute().wait()
-    gated.gate.set()
+    device.gate.set()
     first.wait()
 
 
-def test_a_time_of_0_is_no_limit(gated: Gated, compilation: Compilation) -> None:
-    gated.gate.set()
+def test_a_time_of_0_is_no_limit(device: World, compilation: Compilation) -> None:
     execution, total = execution_of(compilation)
     execution.set_timeout(1)
     execution.set_timeout(0)
@@ -189,20 +161,27 @@ def test_a_time_of_0_is_no_limit(gated: Gated, compilation: Compilation) -> None
     assert total.tolist() == [11, 22]
 
 
-def test_unwanted_times_are_not_requested(gated: Gated, compilation: Compilation) -> None:
-    gated.gate.set()
+def test_unwanted_times_are_not_requested(device: World, compilation: Compilation) -> None:
+    timings: list[object] = []
+
+    def execute(call: Call) -> object:
+        timings.append(current_timing())
+        return call.right()
+
+    device.backend.script["execute"] = execute
     execution, _ = execution_of(compilation)
     execution.compute()
     assert current_timing() is None
-    assert gated.timings == [None]
+    assert timings == [None]
 
 
 # Fences
 
 
 def test_a_fenced_execution_waits_for_its_dependencies(
-    gated: Gated, compilation: Compilation
+    device: World, compilation: Compilation
 ) -> None:
+    device.block()
     first, total = execution_of(compilation)
     after, doubled = Execution(compilation), np.zeros(2, np.float32)
     for index in (0, 1):
@@ -210,19 +189,18 @@ def test_a_fenced_execution_waits_for_its_dependencies(
     after.set_output(0, doubled)
     event = first.start_compute_with_dependencies([])
     two = after.start_compute_with_dependencies([event])
-    assert gated.entered.wait(30)
+    device.wait_until_busy()
     assert not event.is_done
     assert not two.is_done
-    gated.gate.set()
+    device.gate.set()
     two.wait()
     assert event.is_done
     assert doubled.tolist() == [22, 44]
 
 
 def test_both_fenced_times_are_counted_from_the_last_fence(
-    gated: Gated, compilation: Compilation
+    device: World, compilation: Compilation
 ) -> None:
-    gated.gate.set()
     reader, writer = os.pipe()
     execution, _ = execution_of(compilation)
     execution.set_measure_timing(True)
@@ -238,8 +216,7 @@ def test_both_fenced_times_are_counted_from_the_last_fence(
     assert fenced > 0
 
 
-def test_times_of_what_was_not_fenced_are_the_same(gated: Gated, compilation: Compilation) -> None:
-    gated.gate.set()
+def test_times_of_what_was_not_fenced_are_the_same(device: World, compilation: Compilation) -> None:
     execution, _ = execution_of(compilation)
     execution.set_measure_timing(True)
     execution.compute()
@@ -248,23 +225,21 @@ def test_times_of_what_was_not_fenced_are_the_same(gated: Gated, compilation: Co
 
 
 def test_events_without_a_fence_are_waited_for_before(
-    gated: Gated, compilation: Compilation
+    device: World, compilation: Compilation
 ) -> None:
+    device.block()
     first, _ = execution_of(compilation)
     after, total = execution_of(compilation)
     plain = first.start_compute()
-    threading.Timer(0.02, gated.gate.set).start()
+    threading.Timer(0.02, device.gate.set).start()
     event = after.start_compute_with_dependencies([plain])
     assert plain.is_done
     event.wait()
     assert total.tolist() == [11, 22]
 
 
-def test_outputs_of_a_fenced_execution_are_known_beforehand(
-    gated: Gated, manager: DeviceManager
-) -> None:
-    gated.gate.set()
-    compilation = compiled(sum_model(FLOAT_2, FLOAT_2, FLOAT_ANY, manager=manager))
+def test_outputs_of_a_fenced_execution_are_known_beforehand(device: World) -> None:
+    compilation = compiled(sum_model(FLOAT_2, FLOAT_2, FLOAT_ANY, manager=device.manager))
     for output_type in (None, FLOAT_2):
         execution = Execution(compilation)
         for index in (0, 1):
@@ -278,8 +253,9 @@ def test_outputs_of_a_fenced_execution_are_known_beforehand(
 
 
 def test_a_time_after_the_fence_begins_with_the_fence(
-    gated: Gated, compilation: Compilation
+    device: World, compilation: Compilation
 ) -> None:
+    device.block()
     reader, writer = os.pipe()
     execution, _ = execution_of(compilation)
     fence = Event.create_from_sync_fence_fd(reader)
@@ -311,13 +287,14 @@ def test_what_waits_for_a_fence_fails_where_its_compilation_is_closed(
 @needs_eventfd
 @pytest.mark.parametrize("is_asked_before", [False, True])
 def test_a_fence_is_a_descriptor_that_others_can_wait_for(
-    gated: Gated, compilation: Compilation, is_asked_before: bool
+    device: World, compilation: Compilation, is_asked_before: bool
 ) -> None:
+    device.block()
     execution, _ = execution_of(compilation)
     event = execution.start_compute_with_dependencies([])
     fds = [event.get_sync_fence_fd() for _ in range(2 * is_asked_before)]
     assert not any(readable(fd) for fd in fds)
-    gated.gate.set()
+    device.gate.set()
     event.wait()
     fds += [event.get_sync_fence_fd()]
     assert len(set(fds)) == len(fds)
@@ -330,8 +307,9 @@ def test_a_fence_is_a_descriptor_that_others_can_wait_for(
 
 @needs_eventfd
 def test_the_descriptor_is_signalled_after_waiting(
-    compilation: Compilation, gated: Gated, monkeypatch: pytest.MonkeyPatch
+    compilation: Compilation, device: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    device.block()
     right = Fence.signal
 
     def signal_late(fence: Fence, *, is_failed: bool) -> None:
@@ -342,7 +320,7 @@ def test_the_descriptor_is_signalled_after_waiting(
     execution, _ = execution_of(compilation)
     event = execution.start_compute_with_dependencies([])
     fd = event.get_sync_fence_fd()
-    gated.gate.set()
+    device.gate.set()
     event.wait()
     assert readable(fd)
     os.close(fd)
@@ -350,15 +328,16 @@ def test_the_descriptor_is_signalled_after_waiting(
 
 @needs_eventfd
 def test_a_fence_of_a_failed_execution_shows_it_also_through_its_descriptor(
-    gated: Gated, compilation: Compilation
+    device: World, compilation: Compilation
 ) -> None:
-    gated.failure = RuntimeError("planted")
+    error = raises(RuntimeError("planted"))
+    device.backend.script["execute"] = in_order(waits(device.gate), error)
     execution, _ = execution_of(compilation)
     event = execution.start_compute_with_dependencies([])
     fd = event.get_sync_fence_fd()
     waiting = Event.create_from_sync_fence_fd(fd)
     os.close(fd)
-    gated.gate.set()
+    device.gate.set()
     with fails(ResultCode.OP_FAILED, "the fence was signalled with an error"):
         waiting.wait()
 
@@ -378,8 +357,7 @@ def test_a_fences_descriptor_is_open() -> None:
 
 
 @needs_eventfd
-def test_fences_leave_no_descriptors(gated: Gated, compilation: Compilation) -> None:
-    gated.gate.set()
+def test_fences_leave_no_descriptors(device: World, compilation: Compilation) -> None:
 
     def work() -> None:
         event = execution_of(compilation)[0].start_compute_with_dependencies([])
