@@ -20,6 +20,8 @@ from armpy_nnapi import (
     Execution,
     FuseCode,
     Model,
+    ModelBuilder,
+    ModelOperand,
     OperandCode,
     OperandType,
     OperationCode,
@@ -30,6 +32,7 @@ FLOAT_2 = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
 FLOAT_OPEN = OperandType(OperandCode.TENSOR_FLOAT32, (0,))
 FLOAT_ANY = OperandType(OperandCode.TENSOR_FLOAT32)
 BOOL_1 = OperandType(OperandCode.TENSOR_BOOL8, (1,))
+COUNT = OperandType(OperandCode.TENSOR_INT32, (1,))
 INT = OperandType(OperandCode.INT32)
 MODEL = OperandType(OperandCode.MODEL)
 
@@ -75,6 +78,31 @@ def sum_model(
     model.identify_inputs_and_outputs([a, b], [total])
     model.finish()
     return model
+
+
+def doubled(builder: ModelBuilder, x: ModelOperand) -> ModelOperand:
+    """Twice a tensor, of the same type."""
+    total: ModelOperand = builder.add(x, x, outputs=[x.type])
+    return total
+
+
+def counting_loop(
+    step: Callable[[ModelBuilder, ModelOperand], ModelOperand],
+    num_turns: int,
+    tensor: OperandType = FLOAT_2,
+    manager: DeviceManager | None = None,
+    tail: str = "",
+) -> Model:
+    """Change a tensor while a counter is below a number; then an operation of this name."""
+    until, body, outer = (ModelBuilder(manager) for _ in range(3))
+    until.input(tensor)
+    is_less = until.less(until.input(COUNT), np.array([num_turns], np.int32), outputs=[BOOL_1])
+    x, count = body.input(tensor), body.input(COUNT)
+    changed = step(body, x)
+    counted = body.add(count, np.array([1], np.int32), outputs=[COUNT])
+    models = until.finish(is_less), body.finish(changed, counted)
+    looped, _ = outer.while_(*models, [outer.input(tensor), outer.input(COUNT)], [tensor, COUNT])
+    return outer.finish(getattr(outer, tail)(looped) if tail else looped)
 
 
 def compiled(model: Model) -> Compilation:

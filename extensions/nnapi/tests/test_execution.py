@@ -54,17 +54,6 @@ def execution(compilation: Compilation) -> Execution:
     return Execution(compilation)
 
 
-@pytest.fixture
-def started(compilation: Compilation) -> Execution:
-    """An execution that has computed."""
-    execution = Execution(compilation)
-    execution.set_input(0, floats(1, 2))
-    execution.set_input(1, floats(10, 20))
-    execution.set_output(0, np.zeros(2, np.float32))
-    execution.compute()
-    return execution
-
-
 @pytest.mark.parametrize("setter", ["set_input", "set_output"])
 def test_a_buffer_has_the_length_that_the_dimensions_say(execution: Execution, setter: str) -> None:
     with fails(ResultCode.BAD_DATA, "wrong length. Expected 8 bytes.*got 12 bytes"):
@@ -126,25 +115,6 @@ def test_given_dimensions_are_those_of_the_model(setter: str, dimensions: tuple[
     type_given = OperandType(C.TENSOR_FLOAT32, dimensions)
     with fails(ResultCode.BAD_DATA, r"not those of the model. Expected \(2, 0\)"):
         getattr(execution, setter)(0, np.zeros(dimensions, np.float32), type_given)
-
-
-def test_an_output_may_not_unsay_a_dimension() -> None:
-    type_given = OperandType(C.TENSOR_FLOAT32, (0, 3))
-    with fails(ResultCode.BAD_DATA, "not those of the model"):
-        open_sum(MATRIX_OPEN, MATRIX_OPEN).set_output(0, floats(1), type_given)
-
-
-def test_a_model_without_rank_takes_any() -> None:
-    execution = open_sum(FLOAT_ANY)
-    for index in (0, 1):
-        shape = OperandType(C.TENSOR_FLOAT32, (1, 1, 2))
-        execution.set_input(index, floats(1, 2), shape)
-    total = np.zeros(2, np.float32)
-    execution.set_output(0, total)
-    execution.compute()
-    assert total.tolist() == [2, 4]
-    assert execution.get_output_operand_dimensions(0) == (1, 1, 2)
-    assert execution.get_output_operand_rank(0) == 3
 
 
 def test_a_call_takes_dimensions_from_its_arrays() -> None:
@@ -420,9 +390,3 @@ def test_a_run_that_could_not_begin_can_be_tried_again(execution: Execution) -> 
         with fails(ResultCode.BAD_DATA, "not those of the model|number of inputs"):
             execution.run(wrong)
     assert execution.run([floats(1, 2), floats(3, 4)])[0].tolist() == [4, 6]
-
-
-def test_a_run_takes_no_other_arguments_than_its_own(execution: Execution) -> None:
-    execution.set_input(1, floats(1, 2))
-    with fails(ResultCode.BAD_STATE, "the input is set already"):
-        execution.run([floats(1, 2), floats(3, 4)])

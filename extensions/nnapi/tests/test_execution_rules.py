@@ -390,19 +390,6 @@ def test_two_bursts_of_a_compilation_compute_side_by_side(device: World) -> None
 # Under way
 
 
-def test_a_running_execution_goes_on_without_a_reference(device: World) -> None:
-    compilation = device.compiled()
-    device.block()
-    execution, _, total = execution_of(compilation)
-    event = execution.start_compute()
-    device.wait_until_busy()
-    del execution, compilation
-    gc.collect()
-    device.gate.set()
-    event.wait(30)
-    assert total.tolist() == [11, 22]
-
-
 def test_an_execution_that_waits_for_a_fence_goes_on_without_a_reference(device: World) -> None:
     with pipe() as (fence, signal):
         execution, _, total = execution_of(device.compiled())

@@ -17,6 +17,7 @@ from armpy_nnapi import (
     FeatureLevel,
     Model,
     ModelBuilder,
+    ModelOperand,
     OperandCode,
     OperandType,
     PaddingCode,
@@ -28,10 +29,9 @@ from armpy_nnapi.lowering.shapes import with_known_dimensions
 from armpy_nnapi.validation.versions import operation_levels
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 
-from .nnapi_models import BOOL_1, devices_of, fails, floats
+from .nnapi_models import counting_loop, devices_of, fails, floats
 
 LEVELS = {27: "Oldest", 28: "Old", 29: "Recent", 30: "New"}
-COUNT = OperandType(OperandCode.TENSOR_INT32, (1,))
 
 
 def of_level(level: int, backend_id: str = "") -> ScriptedBackend:
@@ -152,26 +152,15 @@ def test_what_an_old_form_says_too_does_not_need_a_newer_level() -> None:
         assert manager.devices[0].get_supported_operations(model) == [True, False]
 
 
-def counting(manager: DeviceManager) -> Model:
-    """x + 1 - 3 while a counter is below 2: SUB, of level 28, in a WHILE, of level 30."""
-    until = ModelBuilder(manager)
-    until.input(np.float32, (2,))
-    count = until.input(COUNT)
-    until_model = until.finish(until.less(count, np.array([2], np.int32), outputs=[BOOL_1]))
-    body = ModelBuilder(manager)
-    x, count = body.input(np.float32, (2,)), body.input(COUNT)
-    difference = body.sub(body.add(x, floats(1, 1)), floats(3, 3))
-    body_model = body.finish(difference, body.add(count, np.array([1], np.int32), outputs=[COUNT]))
-    outer = ModelBuilder(manager)
-    tensor = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
-    x, start = outer.input(tensor), outer.input(COUNT)
-    looped, _ = outer.while_(until_model, body_model, [x, start], [tensor, COUNT])
-    return outer.finish(looped)
+def less_2(builder: ModelBuilder, x: ModelOperand) -> ModelOperand:
+    """x + 1 - 3, whose SUB is of level 28; the WHILE around it is of level 30."""
+    difference: ModelOperand = builder.sub(builder.add(x, floats(1, 1)), floats(3, 3))
+    return difference
 
 
 def test_operations_in_the_models_of_control_flow_have_levels_of_their_own() -> None:
     with devices_of(of_level(27), of_level(28)) as manager:
-        model = counting(manager)
+        model = counting_loop(less_2, 2, manager=manager)
         assert sorted(levels_of(model), key=len) == [(30,), (29,), (27, 28, 30)]
         with Compilation(model) as compilation:
             compilation.finish()

@@ -202,27 +202,3 @@ def test_idle_memory_is_given_back_on_request(found: Found) -> None:
     compilation.close()
     compilation.free_working_memory()
     assert allocator.used_bytes == 0
-
-
-def test_an_execution_that_is_measured_writes_where_others_do(found: Found) -> None:
-    manager, _, _ = found
-    compilation = Compilation.create_for_devices(model(manager), manager.devices[:1])
-    compilation.finish()
-    network = compilation.whole
-    assert network is not None
-    seen: list[object] = []
-    right = network.run
-
-    def run(inputs: object, outputs: list[Array], **limits: object) -> list[Array]:
-        seen.append(outputs[0])
-        return right(inputs, outputs, **limits)  # type: ignore[arg-type]  # as it was given
-
-    network.run = run  # type: ignore[method-assign, assignment]  # that is looked at
-    for is_timed in (True, False):
-        execution, total = execution_of(compilation)
-        execution.set_measure_timing(is_timed)
-        execution.set_timeout(0 if is_timed else 10**10)
-        execution.compute()
-        assert total.tolist() == [5.0] * LENGTH
-        assert isinstance(seen[-1], np.ndarray)
-        assert np.shares_memory(seen[-1], total)

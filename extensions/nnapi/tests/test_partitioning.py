@@ -16,14 +16,11 @@ from armpy_nnapi import (
     Execution,
     Model,
     ModelBuilder,
-    OperandCode,
-    OperandType,
 )
 from armpy_testing.backends.scripted_backend import ScriptedBackend, raises, right
 
-from .nnapi_models import BOOL_1, FLOAT_2, devices_of, floats
+from .nnapi_models import FLOAT_2, counting_loop, devices_of, doubled, floats
 
-COUNT = OperandType(OperandCode.TENSOR_INT32, (1,))
 FAILS = {"execute": raises(BackendError("out of units"))}
 LATER = {"execute": [right(), right(), right(), raises(BackendError("out of units"))]}
 
@@ -123,23 +120,6 @@ def test_a_device_that_fails_in_the_middle_leaves_no_mixed_result() -> None:
 # Control flow: run by armpy itself, the layers in it by devices.
 
 
-def loop(manager: DeviceManager, tail: str = "") -> Model:
-    """Twice x while a counter is below 3, and then an operation of that name."""
-    until = ModelBuilder(manager)
-    until.input(FLOAT_2)
-    count = until.input(COUNT)
-    until_model = until.finish(until.less(count, np.array([3], np.int32), outputs=[BOOL_1]))
-    body = ModelBuilder(manager)
-    x, count = body.input(FLOAT_2), body.input(COUNT)
-    doubled = body.add(x, x, outputs=[FLOAT_2])
-    more = body.add(count, np.array([1], np.int32), outputs=[COUNT])
-    body_model = body.finish(doubled, more)
-    outer = ModelBuilder(manager)
-    x, start = outer.input(FLOAT_2), outer.input(COUNT)
-    looped, _ = outer.while_(until_model, body_model, [x, start], [FLOAT_2, COUNT])
-    return outer.finish(getattr(outer, tail)(looped) if tail else looped)
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -153,7 +133,7 @@ def test_a_device_that_fails_around_a_loop_does_not_make_it_endless(
     make: Callable[[], IBackendInternal],
 ) -> None:
     with devices_of(make()) as manager:
-        compilation = compiled(loop(manager, "relu"))
+        compilation = compiled(counting_loop(doubled, 3, manager=manager, tail="relu"))
         for _ in range(2):
             (output,) = compilation(floats(1, -1), np.array([0], np.int32))
             assert output.tolist() == [8, 0]
@@ -163,7 +143,9 @@ def test_the_parts_of_a_loop_run_on_several_devices() -> None:
     adder = ScriptedBackend("Adder", operations=[ElementwiseBinary])
     rest = ScriptedBackend("Rest")
     with devices_of(adder, rest) as manager:
-        compilation = compiled(loop(manager, "sqrt"), ["Adder", "Rest"])
+        compilation = compiled(
+            counting_loop(doubled, 3, manager=manager, tail="sqrt"), ["Adder", "Rest"]
+        )
         (output,) = compilation(floats(2, 0.5), np.array([0], np.int32))
         assert output.tolist() == [4, 2]
         placement = compilation.network(()).placement

@@ -28,7 +28,7 @@ from armpy_nnapi import (
 )
 from armpy_testing.backends.fake_backends import FakeBackend
 
-from .nnapi_models import BOOL_1, devices_of, fails, floats
+from .nnapi_models import BOOL_1, counting_loop, devices_of, doubled, fails, floats
 
 C = OperandCode
 ROW = np.array([1, 2, 3, 4], np.float32)
@@ -90,27 +90,11 @@ def test_open_dimensions_are_asked_about_as_the_model_s_others_need_them(
     assert accelerator.get_supported_operations(shuffled) == [True]
 
 
-def counting_loop(tensor: OperandType) -> Model:
-    """Twice x while a counter is below 3."""
-    until = ModelBuilder()
-    until.input(tensor)
-    count = until.input(COUNT)
-    until_model = until.finish(until.less(count, np.array([3], np.int32), outputs=[BOOL_1]))
-    body = ModelBuilder()
-    x, count = body.input(tensor), body.input(COUNT)
-    doubled = body.add(x, x, outputs=[tensor])
-    body_model = body.finish(doubled, body.add(count, np.array([1], np.int32), outputs=[COUNT]))
-    outer = ModelBuilder()
-    x, start = outer.input(tensor), outer.input(COUNT)
-    looped, _ = outer.while_(until_model, body_model, [x, start], [tensor, COUNT])
-    return outer.finish(outer.relu(looped))
-
-
 @pytest.mark.parametrize("dimensions", [(2,), (0,), ()])
 def test_a_chosen_accelerator_runs_a_loop_with_open_dimensions(
     accelerator: Device, dimensions: tuple[int, ...]
 ) -> None:
-    model = counting_loop(OperandType(C.TENSOR_FLOAT32, dimensions))
+    model = counting_loop(doubled, 3, OperandType(C.TENSOR_FLOAT32, dimensions), tail="relu")
     assert accelerator.get_supported_operations(model) == [True, True]
     (output,) = run_on(accelerator, model, floats(1, -2), np.array([0], np.int32))
     assert output.tolist() == [8, 0]
@@ -230,7 +214,7 @@ def test_an_operation_that_needs_elements_is_left_to_the_execution(accelerator: 
 
 
 def test_propagation_continues_after_control_flow_and_knows_operations_by_number() -> None:
-    model = counting_loop(OperandType(C.TENSOR_FLOAT32, (0,)))
+    model = counting_loop(doubled, 3, OperandType(C.TENSOR_FLOAT32, (0,)), tail="relu")
     codes = [node.type for node in model.description.main.operations]
     assert codes == [OperationCode.WHILE, OperationCode.RELU]
     with devices_of(FakeBackend("Adder", {ElementwiseBinary})) as manager:
