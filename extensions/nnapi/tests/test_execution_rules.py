@@ -83,6 +83,14 @@ def pipe() -> Iterator[tuple[Event, Callable[[], object]]]:
         os.close(writer)
 
 
+WAYS: dict[str, Callable[[Execution], None]] = {
+    "compute": lambda execution: execution.compute(),
+    "start": lambda execution: execution.start_compute().wait(30),
+    "fenced": lambda execution: execution.start_compute_with_dependencies([]).wait(30),
+    "burst": lambda execution: Burst(execution.compilation).compute(execution),
+}
+
+
 # What is read is what the buffers hold when it is computed
 
 
@@ -447,11 +455,7 @@ def test_the_time_in_the_driver_includes_that_on_the_device(device: World) -> No
 
     device.backend.script["execute"] = execute
     compilation = device.compiled()
-    ways: list[Callable[[Execution], None]] = [
-        lambda execution: execution.compute(),
-        lambda execution: execution.start_compute_with_dependencies([]).wait(30),
-    ]
-    for compute in ways:
+    for compute in WAYS.values():
         execution, _, _ = execution_of(compilation)
         execution.set_measure_timing(True)
         compute(execution)
@@ -484,18 +488,22 @@ def test_an_execution_that_failed_has_no_times(device: World) -> None:
 @pytest.mark.parametrize("duration_ns", [2**63, 2**64 - 1, float("inf")])
 def test_times_without_end_are_no_limit(device: World, duration_ns: int) -> None:
     compilation = device.compiled()
-    ways: list[Callable[[Execution], None]] = [
-        lambda execution: execution.compute(),
-        lambda execution: execution.start_compute().wait(30),
-        lambda execution: execution.start_compute_with_dependencies([]).wait(30),
-        lambda execution: execution.start_compute_with_dependencies([], duration_ns).wait(30),
-    ]
-    for compute in ways:
+    for compute in WAYS.values():
         execution, _, total = execution_of(compilation)
         execution.set_timeout(duration_ns)
         compute(execution)
         assert total.tolist() == [11, 22]
-    later, _, _ = execution_of(compilation)  # the watch of deadlines is still there
+    execution, _, total = execution_of(compilation)
+    execution.start_compute_with_dependencies([], duration_ns).wait(30)
+    assert total.tolist() == [11, 22]
+
+
+def test_deadlines_are_watched_after_times_without_end(device: World) -> None:
+    compilation = device.compiled()
+    execution, _, _ = execution_of(compilation)
+    execution.set_timeout(2**63)
+    execution.compute()
+    later, _, _ = execution_of(compilation)
     later.set_timeout(500_000_000)  # a busy machine takes a while to begin
     device.block()
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "deadline"):
@@ -534,14 +542,6 @@ def test_a_process_without_a_free_descriptor_has_no_fence(
 
 
 # Devices that fail
-
-
-WAYS: dict[str, Callable[[Execution], None]] = {
-    "compute": lambda execution: execution.compute(),
-    "start": lambda execution: execution.start_compute().wait(30),
-    "fenced": lambda execution: execution.start_compute_with_dependencies([]).wait(30),
-    "burst": lambda execution: Burst(execution.compilation).compute(execution),
-}
 
 
 @pytest.mark.parametrize("way", WAYS)
