@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import CacheUse, Capability
-from armpy.errors import BackendCapabilityError, BackendError, NnapiError, ResultCode
+from armpy.errors import NnapiError, ResultCode
 from armpy.types import Priority
 from armpy_nnapi import (
     Compilation,
@@ -27,8 +27,6 @@ from armpy_testing.backends.scripted_backend import (
     Script,
     ScriptedBackend,
     declaration,
-    raises,
-    sleeps,
 )
 
 from .nnapi_models import add_activation, devices_of, floats, sum_model
@@ -110,25 +108,6 @@ def test_with_a_token_and_files_the_model_is_prepared_from_them(
     compilation = compiled(backend, tmp_path, is_chosen=is_chosen)
     assert asked(backend) == ["check", "load"]
     assert [use.is_hit for use in uses(compilation)] == [True]
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        BackendError("GENERAL_FAILURE"),
-        NnapiError("the device is busy", code=ResultCode.UNAVAILABLE_DEVICE),
-        NnapiError("not those files", code=ResultCode.BAD_DATA),
-        BackendCapabilityError("made by another driver"),
-    ],
-    ids=str,
-)
-def test_a_device_that_cannot_use_files_prepares_the_model_with_caching(
-    error: Exception, tmp_path: Path
-) -> None:
-    compiled(driver(), tmp_path)
-    backend = driver({"load": raises(error)})
-    compiled(backend, tmp_path)
-    assert asked(backend) == ["check", "load", "optimize", "save"]
 
 
 def test_without_a_token_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,20 +275,6 @@ def test_nothing_of_the_applications_is_deleted(tmp_path: Path) -> None:
         path.write_text("mine")
     compiled(driver(), tmp_path)
     assert {path.read_text() for path in others} == {"mine"}
-
-
-def test_a_deadline_holds_for_preparing_from_files_too(tmp_path: Path) -> None:
-    compiled(driver(), tmp_path)
-    backend = driver({"load": sleeps(20)})
-    manager = devices_of(backend)
-    compilation = Compilation.create_for_devices(
-        sum_model(manager=manager), [manager.get_device_of_backend("Npu")]
-    )
-    compilation.set_caching(tmp_path, TOKEN)
-    compilation.set_timeout(200_000_000)
-    with pytest.raises(NnapiError) as raised:
-        compilation.finish()
-    assert raised.value.code is ResultCode.MISSED_DEADLINE_PERSISTENT
 
 
 @pytest.mark.parametrize(
