@@ -15,7 +15,6 @@ import pytest
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy_nnapi.compile.compilation import Compilation
-from armpy_nnapi.conformance.random_graphs.building import build_model
 from armpy_nnapi.conformance.random_graphs.generator import RandomModel
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.devices import DeviceManager
@@ -23,7 +22,8 @@ from armpy_nnapi.model.model import Model
 from armpy_nnapi.run.execution import Execution
 from armpy_testing.effort import effort
 
-from .invalid_models.damage import damaged_model
+from .damaged_models import damaged_model
+from .model_building import build_model
 
 COUNT = effort(300, 1500, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

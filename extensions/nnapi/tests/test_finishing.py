@@ -90,6 +90,37 @@ def test_an_unread_operand_must_be_written_too() -> None:
         model.finish()
 
 
+def test_an_operand_is_written_once() -> None:
+    model = Model()
+    a, b = add_operands(model, *[FLOAT_2] * 2)
+    relus(model, (a, b), (a, b))
+    model.identify_inputs_and_outputs([a], [b])
+    with fails(ResultCode.BAD_DATA, "it writes operand 1, which has been written"):
+        model.finish()
+
+
+@pytest.mark.parametrize("value", [None, floats(1, 2)])
+def test_only_operands_without_a_value_are_written(value: object) -> None:
+    model = Model()
+    a, b, c = add_operands(model, *[FLOAT_2] * 3)
+    model.set_operand_value(b, value)
+    relus(model, (a, b), (a, c))
+    model.identify_inputs_and_outputs([a], [c])
+    with fails(
+        ResultCode.BAD_DATA,
+        r"operation 1 / RELU: it writes operand 1, which operations may not write",
+    ):
+        model.finish()
+
+
+def test_a_model_has_operations() -> None:
+    model = Model()
+    add_operands(model, FLOAT_2, FLOAT_2)
+    model.identify_inputs_and_outputs([0], [1])
+    with fails(ResultCode.BAD_DATA, "there are no operations"):
+        model.finish()
+
+
 def changed(index: int, **fields: object) -> ModelDescription:
     """The description of a RELU with one operand changed."""
     operands = list(GRAPH.operands)

@@ -21,7 +21,7 @@ from armpy_nnapi.model.model import Model
 from armpy_nnapi.operations import definitions
 from armpy_nnapi.run.execution import Execution
 
-from .invalid_models.editor import Editor
+from .damaged_models import Editor
 
 pytestmark = pytest.mark.slow
 

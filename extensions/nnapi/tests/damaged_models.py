@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +11,7 @@ from armpy.ops.operation import Array
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.conformance.random_graphs.control_flow import control_flow_model
 from armpy_nnapi.conformance.random_graphs.generator import RandomModel, random_model
-from armpy_nnapi.description.model_description import Lifetime, Operand
-
-from .editor import Editor
+from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand, Subgraph
 
 _ODD_INTEGERS = (0, -1, 1, 2, 3, 4, 7, 100, -128, 1000, 2**31 - 1, -(2**31))
 _ODD_FLOATS = (0.0, -1.0, 1e-30, 1e30, float("inf"), float("-inf"), float("nan"), 0.5)
@@ -21,6 +19,63 @@ _ODD_SCALES = (0.0, 1e-20, 0.001, 1.0, 1000.0, 1e20)
 _ODD_ZERO_POINTS = (0, -128, 127, 255)
 _LARGEST_DIMENSION = 9
 _MOST_CHANGES = 3
+
+
+class Editor:
+    """Changes the main graph of a model.
+
+    `random`: decides the change.
+    """
+
+    def __init__(self, description: ModelDescription, random: np.random.Generator) -> None:
+        self._description = description
+        self.random = random
+        self.operands = list(description.main.operands)
+        self.nodes = list(description.main.operations)
+        self.inputs = list(description.main.inputs)
+        self.outputs = list(description.main.outputs)
+        self.referenced = list(description.referenced)
+
+    def finish(self) -> ModelDescription:
+        """The model with the changes."""
+        main = Subgraph(
+            tuple(self.operands), tuple(self.nodes), tuple(self.inputs), tuple(self.outputs)
+        )
+        return replace(self._description, main=main, referenced=tuple(self.referenced))
+
+    def pick(self, choices: Iterable[int]) -> int | None:
+        """One of some numbers; None if there are none."""
+        numbers = list(choices)
+        return numbers[int(self.random.integers(len(numbers)))] if numbers else None
+
+    def any_node(self) -> int:
+        """The number of any operation."""
+        return int(self.random.integers(len(self.nodes)))
+
+    def operands_of(self, *lifetimes: Lifetime) -> list[int]:
+        """Indexes of the operands of some lifetimes."""
+        return [i for i, operand in enumerate(self.operands) if operand.lifetime in lifetimes]
+
+    def add(self, operand: Operand) -> int:
+        """Add an operand; a model input or output is listed as well."""
+        self.operands.append(operand)
+        index = len(self.operands) - 1
+        if operand.lifetime is Lifetime.SUBGRAPH_INPUT:
+            self.inputs.append(index)
+        if operand.lifetime is Lifetime.SUBGRAPH_OUTPUT:
+            self.outputs.append(index)
+        return index
+
+    def set_input(self, number: int, position: int, index: int) -> None:
+        """Let an operation read another operand."""
+        node = self.nodes[number]
+        inputs = (*node.inputs[:position], index, *node.inputs[position + 1 :])
+        self.nodes[number] = replace(node, inputs=inputs)
+
+    def any_input(self) -> tuple[int, int]:
+        """The number of an operation, and the position of one of its inputs."""
+        number = self.any_node()
+        return number, int(self.random.integers(len(self.nodes[number].inputs)))
 
 
 def _other_type(editor: Editor) -> None:
