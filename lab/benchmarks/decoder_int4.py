@@ -21,20 +21,44 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
+from armpy.compiler import optimize_graph
 from armpy.ops.operation import Array
 from lab.benchmarks.common import description
-from lab.benchmarks.growing_cache import Run, counted_preparations, onnx_runtime
+
+Run = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 
 _POSITIONS, _BLOCK, _KNOWN_TOKENS = 8192, 32, 1000
 _PROMPTS = 5
+
+
+def onnx_runtime(data: bytes, num_threads: int = 1) -> onnxruntime.InferenceSession:
+    """A session of some threads."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = num_threads, 1
+    return onnxruntime.InferenceSession(data, options, ["CPUExecutionProvider"])
+
+
+@contextmanager
+def counted_preparations() -> Iterator[Callable[[], int]]:
+    """Give a function that returns how often networks have been prepared in the block."""
+    counter = mock.Mock(side_effect=optimize_graph)
+    rooms = [f"armpy.execution.programs.{room}" for room in ("planning", "traced.trace")]
+    with (
+        mock.patch(f"{rooms[0]}.optimize_graph", counter),
+        mock.patch(f"{rooms[1]}.optimize_graph", counter),
+    ):
+        yield lambda: counter.call_count
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,99 +12,9 @@ from functools import cached_property
 from typing import Any
 
 import armpy.backend
-from armpy.backend import (
-    BACKEND_API_VERSION,
-    BackendOption,
-    CacheEntry,
-    CacheUse,
-    Cancellation,
-    Capability,
-    Counter,
-    CounterKind,
-    DefaultAllocator,
-    DeviceFigures,
-    DeviceInfo,
-    DeviceMemoryRequest,
-    DynamicTensorHandle,
-    ExecutionTiming,
-    Extension,
-    ExtensionOperand,
-    ExtensionOperandType,
-    ExtensionOperation,
-    ExternalMemory,
-    GroupedCacheEntry,
-    HostTensorHandle,
-    HostTensorHandleFactory,
-    IBackendCache,
-    IBackendContext,
-    IBackendInternal,
-    IBackendModelContext,
-    IBackendProfiling,
-    IBackendProfilingContext,
-    ICompletion,
-    ICustomAllocator,
-    IDeviceMemory,
-    IEngineBackend,
-    IEngineProgram,
-    IEnginePrograms,
-    ILayerSupport,
-    IMemoryManager,
-    IMemoryOptimizerStrategy,
-    IPrograms,
-    IResizableProgram,
-    ITensorArena,
-    ITensorHandle,
-    ITensorHandleFactory,
-    IWorkload,
-    IWorkloadFactory,
-    LayerMeasurement,
-    Measurement,
-    MemBin,
-    MemBlock,
-    MemoryRole,
-    MemorySource,
-    NetworkResources,
-    Numerics,
-    OptimizationViews,
-    OptionScope,
-    PackingType,
-    PerformanceFigures,
-    PreparationRequest,
-    ProgramCheck,
-    ProgramFit,
-    Progress,
-    ReasonCode,
-    SavedKernels,
-    SavedProgram,
-    Substitution,
-    Support,
-    TensorHandleFactoryRegistry,
-    TunedChoice,
-    TuningRequest,
-    TuningResult,
-    WorkloadInfo,
-    cache_directory,
-    cancellable,
-    control_flow_time_left_s,
-    current_cancellation,
-    current_priority,
-    current_timing,
-    has_capability,
-    has_matching_capability,
-    loop_timeout_s,
-    model_name,
-    packed_view,
-    postpone_compilation,
-    report_cache_use,
-    report_progress,
-    request_tuning,
-    requested_tuning,
-    timed_by,
-    trace_section,
-    watch_progress,
-)
-from armpy.graph import Graph, Layer, SubgraphView, Value, Variable
-from armpy.tensor import Quantization, TensorInfo
+import armpy.graph
+import armpy.tensor
+from armpy.backend import BACKEND_API_VERSION
 
 from .markdown import prose, summary
 
@@ -125,131 +35,80 @@ screens](../tutorials/a_backend.md). **R** marks members that must be written.
 | [Compatibility](compatibility.md) | guarantees between versions |
 """
 
-CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
-    "The backend": (IBackendInternal,),
-    "Devices": (DeviceInfo, DeviceFigures, PerformanceFigures, Numerics),
-    "What it can run": (ILayerSupport, Support, ReasonCode),
-    "Layers, prepared and executed": (
-        NetworkResources,
-        IWorkloadFactory,
-        WorkloadInfo,
-        IWorkload,
-        ICompletion,
-        IResizableProgram,
-        Cancellation,
-        current_cancellation,
-        loop_timeout_s,
-        control_flow_time_left_s,
-        cancellable,
-        current_priority,
-        ExecutionTiming,
-        current_timing,
-        timed_by,
-    ),
-    "Vendor extensions": (
-        Extension,
-        ExtensionOperandType,
-        ExtensionOperation,
-        ExtensionOperand,
-    ),
-    "Compiling": (PreparationRequest, OptimizationViews, Substitution, postpone_compilation),
-    "Hosting an engine": (IEngineBackend, IEnginePrograms, IEngineProgram),
-    "Graphs and their parts": (
-        SubgraphView,
-        Layer,
-        Value,
-        Graph,
-        Variable,
-        TensorInfo,
-        Quantization,
-    ),
-    "Options": (BackendOption, OptionScope),
-    "Capabilities": (
-        Capability,
-        has_capability,
-        has_matching_capability,
-    ),
-    "Contexts": (
-        IBackendContext,
-        IBackendModelContext,
-        IBackendProfilingContext,
-        IBackendProfiling,
-        Counter,
-        CounterKind,
-        Measurement,
-        LayerMeasurement,
-        trace_section,
-    ),
-    "Tensors": (
-        ITensorHandle,
-        HostTensorHandle,
-        DynamicTensorHandle,
-        ITensorHandleFactory,
-        HostTensorHandleFactory,
-        ITensorArena,
-        TensorHandleFactoryRegistry,
-        MemorySource,
-        ExternalMemory,
-        IDeviceMemory,
-        DeviceMemoryRequest,
-        MemoryRole,
-    ),
-    "Programs in files": (
-        IPrograms,
-        SavedProgram,
-        SavedKernels,
-        packed_view,
-        ProgramCheck,
-        ProgramFit,
-    ),
-    "Caches of its own": (
-        IBackendCache,
-        CacheEntry,
-        GroupedCacheEntry,
-        cache_directory,
-        CacheUse,
-        report_cache_use,
-        model_name,
-    ),
-    "Progress": (Progress, report_progress, watch_progress),
-    "Tuning": (requested_tuning, TuningRequest, TuningResult, TunedChoice, request_tuning),
-    "Memory": (IMemoryManager, ICustomAllocator, DefaultAllocator),
-    "Memory strategies": (IMemoryOptimizerStrategy, PackingType, MemBlock, MemBin),
+CHAPTERS = {
+    "The backend": "IBackendInternal",
+    "Devices": "DeviceInfo DeviceFigures PerformanceFigures Numerics",
+    "What it can run": "ILayerSupport Support ReasonCode",
+    "Layers, prepared and executed": """
+        NetworkResources IWorkloadFactory WorkloadInfo IWorkload ICompletion
+        IResizableProgram Cancellation current_cancellation loop_timeout_s
+        control_flow_time_left_s cancellable current_priority ExecutionTiming
+        current_timing timed_by
+    """,
+    "Vendor extensions": "Extension ExtensionOperandType ExtensionOperation ExtensionOperand",
+    "Compiling": "PreparationRequest OptimizationViews Substitution postpone_compilation",
+    "Hosting an engine": "IEngineBackend IEnginePrograms IEngineProgram",
+    "Graphs and their parts": "SubgraphView Layer Value Graph Variable TensorInfo Quantization",
+    "Options": "BackendOption OptionScope",
+    "Capabilities": "Capability has_capability has_matching_capability",
+    "Contexts": """
+        IBackendContext IBackendModelContext IBackendProfilingContext IBackendProfiling
+        Counter CounterKind Measurement LayerMeasurement trace_section
+    """,
+    "Tensors": """
+        ITensorHandle HostTensorHandle DynamicTensorHandle ITensorHandleFactory
+        HostTensorHandleFactory ITensorArena TensorHandleFactoryRegistry MemorySource
+        ExternalMemory IDeviceMemory DeviceMemoryRequest MemoryRole
+    """,
+    "Programs in files": "IPrograms SavedProgram SavedKernels packed_view ProgramCheck ProgramFit",
+    "Caches of its own": """
+        IBackendCache CacheEntry GroupedCacheEntry cache_directory CacheUse
+        report_cache_use model_name
+    """,
+    "Progress": "Progress report_progress watch_progress",
+    "Tuning": "requested_tuning TuningRequest TuningResult TunedChoice request_tuning",
+    "Memory": "IMemoryManager ICustomAllocator DefaultAllocator",
+    "Memory strategies": "IMemoryOptimizerStrategy PackingType MemBlock MemBin",
 }
+"""Names of classes and functions, by chapter."""
 
-WHOLE = (
-    IBackendInternal,
-    IWorkload,
-    IResizableProgram,
-    OptimizationViews,
-    Capability,
-    IBackendContext,
-    ExternalMemory,
+WHOLE = frozenset(
+    [
+        "IBackendInternal",
+        "IWorkload",
+        "IResizableProgram",
+        "OptimizationViews",
+        "Capability",
+        "IBackendContext",
+        "ExternalMemory",
+    ]
 )
 """Names with their notes on the page; the notes of all others are in their docstrings alone."""
 
-LISTED = (
-    DynamicTensorHandle,
-    HostTensorHandle,
-    HostTensorHandleFactory,
-    TensorHandleFactoryRegistry,
-    DefaultAllocator,
-    Cancellation,
-    SubgraphView,
-    Layer,
-    Value,
-    Graph,
-    TensorInfo,
-    Quantization,
-    BackendOption,
-    ExternalMemory,
+LISTED = frozenset(
+    [
+        "DynamicTensorHandle",
+        "HostTensorHandle",
+        "HostTensorHandleFactory",
+        "TensorHandleFactoryRegistry",
+        "DefaultAllocator",
+        "Cancellation",
+        "SubgraphView",
+        "Layer",
+        "Value",
+        "Graph",
+        "TensorInfo",
+        "Quantization",
+        "BackendOption",
+        "ExternalMemory",
+    ]
 )
 """Classes of the core, whose members are listed by name."""
 
 
 def describe(thing: Any) -> str:  # Any: a class or a function
     """The section of one name."""
-    text = prose(thing.__doc__) if thing in WHOLE else summary(thing.__doc__)
+    text = prose(thing.__doc__) if thing.__name__ in WHOLE else summary(thing.__doc__)
     if inspect.isfunction(thing):
         return f"### `{thing.__name__}{plain_signature(thing)}`\n\n{text}"
     parts = [f"### {thing.__name__}", text]
@@ -260,11 +119,11 @@ def describe(thing: Any) -> str:  # Any: a class or a function
     if fields:
         parts += field_lines(thing)
     rows = [
-        _title(name, member) if thing in LISTED else _member(name, member)
+        _title(name, member) if thing.__name__ in LISTED else _member(name, member)
         for name, member in vars(thing).items()
         if _is_public(name) and name not in fields and _says_something(member)
     ]
-    if rows and thing in LISTED:
+    if rows and thing.__name__ in LISTED:
         parts.append(f"Members: {', '.join(rows)}.")
     elif rows:
         parts += ["Members:"] * bool(fields) + ["\n".join(rows)]
@@ -351,17 +210,23 @@ def page() -> str:
     if missing():
         raise ValueError(f"the page about the contract has no chapter for {', '.join(missing())}")
     parts = [HEAD.rstrip()]
-    for title, things in CHAPTERS.items():
-        parts += [f"## {title}", *map(describe, things)]
+    for title, names in CHAPTERS.items():
+        parts += [f"## {title}", *(describe(_named(name)) for name in names.split())]
     return "\n\n".join(parts) + "\n"
+
+
+def _named(name: str) -> Any:  # Any: a class or a function
+    """What has a name in the contract, or in the types of its arguments."""
+    modules = (armpy.backend, armpy.graph, armpy.tensor)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def missing() -> list[str]:
     """Exported classes and functions that no chapter has."""
-    documented = {thing for things in CHAPTERS.values() for thing in things}
-    exported = (getattr(armpy.backend, name) for name in armpy.backend.__all__)
+    documented = {name for names in CHAPTERS.values() for name in names.split()}
     return [
-        thing.__name__
-        for thing in exported
-        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing not in documented
+        name
+        for name in armpy.backend.__all__
+        if isinstance(thing := getattr(armpy.backend, name), type) or inspect.isfunction(thing)
+        if name not in documented
     ]
