@@ -413,15 +413,9 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
             where=f"input '{name}'",
             expected=format_shape(declared),
             actual=format_shape(given),
-            fix=_shape_fix(declared or (), given),
+            fix="Give an array or a shape as expected"
+            + ", where ? is any size" * (declared is not None and None in declared),
         )
-
-
-def _shape_fix(declared: Shape, given: Shape) -> str:
-    """Return the fix for a shape that is not one of those that are declared."""
-    if len(given) == len(declared) - 1 and shapes_agree(declared[1:], given):
-        return f"Put the first dimension in front: {format_shape((declared[0] or 1, *given))}"
-    return "Give an array or a shape as expected" + ", where ? is any size" * (None in declared)
 
 
 def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:

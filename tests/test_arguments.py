@@ -92,10 +92,3 @@ def test_a_shape_alone_is_not_one_to_prepare_for(
         assert model.is_light is is_light
         with pytest.raises(InvalidArgumentError, match=r"^shapes: .*Write {'name': \(1, 3\)}"):
             getattr(model, method)([(1, 16, 16, 1)])
-
-
-def test_an_array_for_a_model_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"an array is no model.*call the model with"):
-        armpy.load(np.zeros((2, 3), np.float32))  # type: ignore[arg-type]
-    with armpy.load(np.fromfile(DIGITS, np.uint8), backends=["CpuRef"]) as model:  # type: ignore[arg-type]
-        assert model.inputs[0].shape == (1, 16, 16, 1)

@@ -204,7 +204,11 @@ class OptimizerOptions:
                     expected=f"the name of a layer ({listed(sorted(names, key=len), 1)}) or a "
                     "pattern",
                     actual=f"'{pattern}'",
-                    fix=_suggest_pattern(pattern, names),
+                    fix=did_you_mean(
+                        pattern.strip("*"),
+                        names,
+                        "List all names with 'armpy inspect MODEL --layers'",
+                    ),
                 )
 
     @property
@@ -230,16 +234,6 @@ class OptimizerOptions:
 def _is_meant(layer: str, pattern: str) -> bool:
     """Return whether a pattern matches a layer's name, or that of the operator it is a part of."""
     return fnmatchcase(layer, pattern) or fnmatchcase(layer, f"{pattern}:*")
-
-
-def _suggest_pattern(pattern: str, names: Iterable[str]) -> str:
-    """Return the fix for a pattern that no layer matches; upper and lower case count."""
-    core = pattern.strip("*")
-    for name in names:
-        start = name.lower().find(core.lower())
-        if core and start >= 0:
-            return f"Did you mean '*{name[start : start + len(core)]}*'?"
-    return "List all names with 'armpy inspect MODEL --layers'"
 
 
 def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:

@@ -45,15 +45,13 @@ def check_instance(
 
 def check_several(given: object, name: str, expected: str, *single: type) -> None:
     """Check an argument of several values; InvalidArgumentError for a `single` one, as a text."""
-    is_single = isinstance(given, single)
-    if is_single or not isinstance(given, Iterable):
-        values = map(str.strip, given.split(",")) if isinstance(given, str) else [given]
+    if isinstance(given, single) or not isinstance(given, Iterable):
         raise InvalidArgumentError(
             "the option has the wrong type",
             argument=Argument(name),
             expected=expected,
             actual=repr(given),
-            fix=f"Write {[*values]}" if is_single else "",
+            fix="Pass a list, even for one",
         )
 
 

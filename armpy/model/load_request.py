@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from armpy.core.dataclass import dataclass
 from armpy.core.file_digest import READ_BYTES
 from armpy.core.file_ownership import FileStamp
-from armpy.errors import InvalidArgumentError, ParserError, full_path
+from armpy.errors import Argument, InvalidArgumentError, ParserError, full_path
 from armpy.model.load_options import LoadOptions
 from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
 from armpy.store.archive.magic import is_prepared
@@ -64,8 +64,7 @@ def as_source(given: object) -> ModelSource:
     if callable(getattr(given, "read", None)):
         return _contents(given)
     if getattr(given, "dtype", "uint8") != "uint8":
-        fix = "Load the model's file, and call the model with the array"
-        raise _no_source("an array is no model", given, fix)
+        raise _no_source("the model has the wrong type", given)
     try:
         view = memoryview(given)  # type: ignore[arg-type]  # a TypeError is waited for
     except TypeError:
@@ -90,19 +89,13 @@ def _contents(file: Any) -> bytes:  # Any: whatever can be read
 
 def _no_source(failed: str, source: object, fix: str = "") -> InvalidArgumentError:
     """The error for what cannot be loaded."""
-    kind = type(source).__qualname__
-    fixes = {
-        "Network": "Make a model of it with armpy.Model(network)",
-        "Graph": "Make a model of it with armpy.Model(graph)",
-        "OptimizedNetwork": "Make a model of it with armpy.Model(network)",
-        "Model": "It is loaded already: call it",
-    }
+    is_plain = isinstance(source, str) or source is None
     return InvalidArgumentError(
         failed,
-        where="load",
+        argument=Argument("source"),
         expected="a path, the bytes of a model file, or a file opened with open(path, 'rb')",
-        actual=repr(source) if isinstance(source, str) or source is None else kind,
-        fix=fix or fixes.get(kind, "Pass one of these"),
+        actual=repr(source) if is_plain else type(source).__qualname__,
+        fix=fix or "Pass one of these; armpy.Model takes networks and graphs",
     )
 
 

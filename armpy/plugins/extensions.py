@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from armpy.core.installation import install_command
 from armpy.errors import did_you_mean, nearest_name
 from armpy.plugins.extension_tables import BACKEND_FOLDERS, BACKENDS, FOLDERS, NEEDED
-
-_CPU_BACKEND = "NumbaAcc"
-_CPU_IDS = ("cpu", "cpuacc")
-"""What others call the backend that accelerates on the processor: Arm NN, and short forms."""
 
 
 def install_line(distribution: str) -> str:
@@ -77,13 +72,6 @@ def suggest_name(
 
 
 def suggest_backend(backend_id: str, installed: Collection[str]) -> str:
-    """Return the fix of an error about an unknown backend, or about several in one text."""
-    several = re.findall(r"[^\s,:;]+", backend_id)
-    if len(several) > 1 and "," in backend_id:
-        return f"Write the ids separately: {', '.join(map(repr, several))}"
-    if len(several) > 1:
-        return f"Separate ids by commas: '{','.join(several)}'"
-    if backend_id.casefold() in _CPU_IDS and _CPU_BACKEND in installed:
-        return f"Did you mean '{_CPU_BACKEND}'?"
+    """Return the fix of an error about an unknown backend."""
     otherwise = f"Choose an expected one, or install the package that brings '{backend_id}'"
     return suggest_name(backend_id, installed, BACKENDS, otherwise)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -363,41 +362,21 @@ class Odd:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, r"got None\. Pass an array of this type"),
-        ("abc", r"got the text 'abc'\. If it is a file, read it first"),
-        (Path("a.npy"), r"got the path 'a\.npy'\. If it is a file, read it first"),
-        (b"abc", r"24 bytes; got 3 bytes"),
-        (bytearray(25), r"24 bytes; got 25 bytes"),
-        ({"a": 1}, r"got a dict with 'a'\. Give the array that is in it"),
-        ({}, "got a dict with no keys"),
-        ({1.0, 2.0}, "got a set. It has no order"),
-        (iter([1.0]), r"got a list_iterator\. .*np\.array\(list"),
-        (Odd(), r"got a .*Odd\. Make it an array first: np\.asarray"),
-        (Odd, "got the class Odd. Give it an instance"),
-        (len, "got a builtin_function_or_method"),
-        (io.BytesIO(b"x"), r"got an open file \(_io\.BytesIO\)\. Read it first"),
-        ([[1.0, 2.0, 3.0], [1.0]], "got a list whose rows differ in length"),
-        ([["a"] * 3] * 2, r"got a list with the text 'a' at \[0\]\[0\]"),
-        ([[1.0, 2.0, 3.0], [1.0, None, 3.0]], r"got a list with None at \[1\]\[1\]"),
-        (((1.0, Decimal(1)),), r"got a tuple with a decimal\.Decimal at \[0\]\[1\]"),
-        (np.full((2, 3), None), r"object \(2, 3\)\. Its elements are Python objects"),
-        (np.full((2, 3), "a"), "Its elements are texts"),
-        (np.zeros((2, 3), "M8[s]"), r"datetime64\[s\] \(2, 3\)\. Make numbers of its elements"),
-        (np.zeros((2, 3), [("a", "f4")]), r"Take one of its fields: array\['a'\]"),
+        (None, "Expected an array of float32 (2, 3); got None"),
+        (b"abc", "24 bytes; got 3 bytes"),
+        ({"a": 1}, "got {'a': 1}"),
+        ([[1.0, 2.0, 3.0], [1.0]], "got [[1.0, 2.0, 3.0], [1.0]]"),
+        (np.full((2, 3), "a"), "got an array of <U1 (2, 3)"),
         (Failing(), "cannot be made an array: boom"),
-        (np.zeros((2, 3)), r"wrong type.*got float64 \(2, 3\).*astype\('float32'\)"),
-        (np.zeros((2, 3), complex), "wrong type.*got complex128"),
-        (10**30, "got the number 1000000000000000000000000000000. It is larger than"),
-        (True, r"wrong type.*got bool \(\)"),
-        (5, r"the shape does not match. Expected \(2, 3\); got \(\)"),
-        (np.zeros((1, 2, 3), np.float32), r"Leave the batch dimension out: array\[0\]"),
-        (np.zeros((4, 3), np.float32), r"for batch size 4: model\.reshape"),
+        (np.zeros((2, 3)), "got float64 (2, 3)"),
+        (5, "the shape does not match. Expected (2, 3); got ()"),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_array_for_the_input_is_named(model: Model, given: Any, message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=rf"^input 'x': .*{message}"):
+    with pytest.raises(InvalidArgumentError, match=r"^input 'x': ") as caught:
         model.run({"x": given})
+    assert message in str(caught.value)
     assert model(GOOD).tolist() == ANSWER  # type: ignore[union-attr]
 
 
@@ -421,22 +400,6 @@ def test_what_can_be_read_as_an_array_is(model: Model, given: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "given", "fix"),
-    [
-        ((1, 4, 4, 3), (4, 4, 3), r"Give it a batch dimension: array\[None\]"),
-        ((None, 4, 4, 3), (4, 4, 3), r"Give it a batch dimension"),
-        ((1, 4, 5, 3), (1, 3, 4, 5), r"The channels go last: array\.transpose\(0, 2, 3, 1\)"),
-        ((1, 3, 4, 5), (1, 4, 5, 3), r"The channels go first: array\.transpose\(0, 3, 1, 2\)"),
-    ],
-)
-def test_a_wrong_shape_comes_with_what_would_make_it_fit(
-    wanted: tuple[int | None, ...], given: tuple[int, ...], fix: str
-) -> None:
-    with relu(*wanted) as model, pytest.raises(InvalidArgumentError, match=fix):
-        model(np.zeros(given, np.float32))
-
-
-@pytest.mark.parametrize(
     ("source", "message"),
     [
         (None, "the model has the wrong type.*got None"),
@@ -444,7 +407,8 @@ def test_a_wrong_shape_comes_with_what_would_make_it_fit(
         ([], "got list"),
         ("", "the path is empty"),
         ("https://example.org/a.tflite", "not a path.*Download it"),
-        (Network("a"), r"Make a model of it with armpy\.Model\(network\)"),
+        (Network("a"), r"got Network\..*armpy\.Model takes networks"),
+        (np.zeros((2, 3), np.float32), "got ndarray"),
         (io.StringIO("text"), r"opened as a text.*open\(path, 'rb'\)"),
         (io.BytesIO(b""), r"nothing is left to read.*file\.seek\(0\)"),
     ],
@@ -453,11 +417,6 @@ def test_a_wrong_shape_comes_with_what_would_make_it_fit(
 def test_what_is_no_model_is_named(source: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         armpy.load(source)
-
-
-def test_a_loaded_model_is_not_loaded_again(model: Model) -> None:
-    with pytest.raises(InvalidArgumentError, match="It is loaded already"):
-        armpy.load(model)  # type: ignore[arg-type]
 
 
 def test_a_closed_file_is_an_error_of_armpy(tmp_path: Path) -> None:

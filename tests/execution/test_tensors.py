@@ -78,15 +78,14 @@ class _Stubborn:
 @pytest.mark.parametrize(
     ("given_object", "text"),
     [
-        ([[1], [1, 2]], "not an array of numbers.*got a list whose rows differ in length"),
+        ([[1], [1, 2]], r"not an array of numbers.*got \[\[1\], \[1, 2\]\]"),
         (_Stubborn(), r"cannot be made an array: call detach\(\) first.*got _Stubborn"),
         (1e300, "cannot be made an array: overflow"),
         (None, "not an array of numbers.*got None"),
-        ("text", "not an array of numbers.*got the text 'text'"),
-        ({"x": 1}, "not an array of numbers.*got a dict"),
+        ("text", "not an array of numbers.*got 'text'"),
         (1j, "wrong type.*got complex128"),
         (True, "wrong type.*got bool"),
-        (10**30, "not an array of numbers.*got the number 10{30}"),
+        (10**30, "not an array of numbers.*got 10+"),
         (np.array([1.0, 2.0]), r"Expected float32.*got float64 \(2,\).*astype\('float32'\)"),
     ],
 )
@@ -107,9 +106,7 @@ def test_plain_integers_in_range_are_taken() -> None:
 
 
 def test_a_shape_that_does_not_fit_is_rejected() -> None:
-    with pytest.raises(
-        InvalidArgumentError, match=r"input 'x'.*\(\?, 2\); got \(2,\).*batch dimension"
-    ):
+    with pytest.raises(InvalidArgumentError, match=r"input 'x'.*\(\?, 2\); got \(2,\)"):
         as_input("x", f32(None, 2), floats(1, 2))
 
 

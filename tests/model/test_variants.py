@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,7 @@ from armpy import Model, Network
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.arrays.reshaping import tensors_by_name
 from armpy.model.related_models import MOST_KEPT
-from armpy.ops import Convolution2d, FullyConnected, Reshape, Shape
-from armpy.types import DataLayout
+from armpy.ops import FullyConnected, Reshape, Shape
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats
 from armpy_testing.shared import shared_file
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
@@ -86,27 +83,6 @@ def test_other_dimensions_change_where_no_layer_is_made_for_them() -> None:
         pytest.raises(InvalidArgumentError, match=r"Reshape 'flat'.*convert the model again"),
     ):
         model.reshape({"x": (1, 2, 3)})
-
-
-@pytest.mark.parametrize(
-    ("layout", "before", "given", "right"),
-    [
-        (DataLayout.NHWC, (1, 8, 8, 3), (1, 3, 10, 10), "last: (1, 10, 10, 3)"),
-        (DataLayout.NCHW, (1, 3, 8, 8), (2, 10, 10, 3), "first: (2, 3, 10, 10)"),
-    ],
-)
-def test_channels_in_another_place_are_named(
-    layout: DataLayout, before: tuple[int, ...], given: tuple[int, ...], right: str
-) -> None:
-    net = Network("picture")
-    weights = net.constant(np.ones((4, 2, 2, 3), np.float32))
-    x = net.input("x", f32(*before))
-    net.output("y", net.add(Convolution2d(data_layout=layout), x, weights))
-    message = re.escape(f"The channels go {right} for 'x'.")
-    with on_reference(net) as model:
-        with pytest.raises(InvalidArgumentError, match=message):
-            model.reshape({"x": given})
-        model.reshape({"x": ast.literal_eval(right.partition(": ")[2])})
 
 
 def test_shapes_that_the_network_computes_follow() -> None:

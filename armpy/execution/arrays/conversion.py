@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -56,23 +57,12 @@ def as_input(
     if array.dtype != dtype:
         array = _converted(name, info, array, quantize)
     if array.shape != info.shape:
-        _check_shape(name, info, array)
+        check_shape_fits(name, info.shape, array.shape)
     flags = array.flags
     if not (flags.c_contiguous and flags.aligned):
         # ascontiguousarray would make a scalar one-dimensional.
         array = np.array(array, order="C", copy=True)
     return array
-
-
-def _check_shape(name: str, info: TensorInfo, array: Array) -> None:
-    """Check an array's shape; the error says what would make it fit."""
-    try:
-        check_shape_fits(name, info.shape, array.shape)
-    except InvalidArgumentError as error:
-        from armpy.execution.arrays.array_errors import shape_fix  # noqa: PLC0415 - seldom needed
-
-        error.fix = shape_fix(name, info.shape, array.shape) or error.fix
-        raise
 
 
 def _as_array(name: str, info: TensorInfo, argument: object) -> Array:
@@ -121,10 +111,17 @@ def _located(where: str, error: ArmpyError) -> ArmpyError:
 
 
 def _no_array(name: str, info: TensorInfo, argument: object) -> InvalidArgumentError:
-    """The error for an object that is not an array of numbers."""
-    from armpy.execution.arrays.array_errors import no_array  # noqa: PLC0415 - seldom needed
-
-    return no_array(name, info, argument)
+    """The error for an object that is not an array of numbers, nor can be made one."""
+    actual = reprlib.repr(argument)
+    if isinstance(argument, np.ndarray):
+        actual = f"an array of {argument.dtype} {format_shape(argument.shape)}"
+    return InvalidArgumentError(
+        "this is not an array of numbers",
+        where=f"input '{name}'",
+        expected=f"an array of {info.data_type.dtype} {format_shape(info.shape)}",
+        actual=actual,
+        fix="Pass an array of this type and shape",
+    )
 
 
 def _is_lossless(array: Array, dtype: np.dtype[np.generic]) -> bool:

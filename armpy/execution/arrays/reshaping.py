@@ -14,7 +14,7 @@ from armpy.core.arguments import check_instance
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, listed
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.reshaping import Reshape
-from armpy.tensor import MAX_RANK, Shape, chosen_shape, format_shape, shapes_agree
+from armpy.tensor import MAX_RANK, Shape, chosen_shape, shapes_agree
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
@@ -110,14 +110,6 @@ def with_input_shapes(
 
 def _shapes_fix(before: Mapping[str, Shape | None], chosen: Mapping[str, Shape]) -> str:
     """Return the fix for shapes that a model cannot be given, by those that its inputs had."""
-    for name, shape in chosen.items():
-        old = before[name]
-        if old is not None and len(old) == len(shape) == 4:
-            n, a, b, c = shape
-            if a == old[3] != c:
-                return f"The channels go last: {format_shape((n, b, c, a))} for '{name}'"
-            if c == old[1] != a:
-                return f"The channels go first: {format_shape((n, c, a, b))} for '{name}'"
     if all(shapes_agree(before[name], shape) for name, shape in chosen.items()):
         return "Choose other shapes"
     return (
