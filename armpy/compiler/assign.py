@@ -33,7 +33,6 @@ from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.control_flow import ControlFlow
 from armpy.plugins.proxy.guard import device_of
 from armpy.plugins.proxy.guarded_call import (
-    ask_method,
     call_backend,
     checked_support,
     failed_support,
@@ -219,10 +218,9 @@ class SupportOracle:
         """A backend's layer support, or the refusal if it has none; made once."""
         backend_id = backend.get_id()
         if backend_id not in self._supports:
-            ask = backend_id, ILayerSupport, backend, "get_layer_support"
             try:
                 request = self._options.request_for(backend, next_deadline())
-                self._supports[backend_id] = ask_method(*ask, request)
+                self._supports[backend_id] = backend.get_layer_support(request)
             except CompilationPostponedError:
                 raise  # the whole network is prepared again, with other backends until then
             except ArmpyError as error:

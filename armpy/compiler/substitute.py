@@ -9,27 +9,24 @@ from armpy.backend import IBackendInternal, OptimizationViews, PreparationReques
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, Rewriter, SubgraphView, Value, verify_graph
 from armpy.ops.operation import located
-from armpy.plugins.proxy.guarded_call import ask_method, describe, let_user_interrupt
+from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt
 from armpy.profiling import phase
 
 
 def offer(
     graph: Graph,
-    backend: IBackendInternal,
+    backend: IBackendInternal,  # the proxy of it: errors are contained there
     view: SubgraphView,
     request: PreparationRequest | None = None,
 ) -> OptimizationViews:
     """Let a backend optimise a subgraph and check its answer.
 
-    Raises ArmpyError if the backend raises one; BackendError if the backend raises something else,
-    or its answer cannot be applied.
+    Raises ArmpyError if the backend raises one; BackendError if its answer cannot be applied.
 
     Deletions are substitutions by nothing.
     """
-    backend_id, name = backend.get_id(), "optimize_subgraph_view"
-    request = request or PreparationRequest()
-    views = ask_method(backend_id, OptimizationViews, backend, name, view, request)
-    return check_answer(graph, f"{backend_id} / {name}", view, views)
+    views = backend.optimize_subgraph_view(view, request or PreparationRequest())
+    return check_answer(graph, f"{backend.get_id()} / optimize_subgraph_view", view, views)
 
 
 def check_answer(

@@ -12,7 +12,7 @@ from armpy.backend import BACKEND_API_VERSION, DeviceInfo, IBackendInternal
 from armpy.core.dataclass import dataclass
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.proxy.facts import entries_of
-from armpy.plugins.proxy.guarded_call import describe, exact
+from armpy.plugins.proxy.guarded_call import describe
 from armpy.plugins.proxy.names import is_later, note_declared_version, why_misnamed
 from armpy.types import BackendId, DeviceType
 
@@ -70,8 +70,7 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
             raise RejectionError(f"its {name} is a method. Expected a property")
         if inspect.isfunction(member) and not name.startswith("_"):
             _check_method(backend, name, member)
-    # Of a subclass of `str` the text alone: the subclass may call itself equal to any id.
-    if exact(backend.get_id()) != backend_id:
+    if backend.get_id() != backend_id:
         raise RejectionError(f"it calls itself {describe(backend.get_id())}")
     note_declared_version(backend_id, version)
     first = next(iter(entries_of(backend_id, backend, "get_devices", DeviceInfo)), DeviceInfo())
@@ -84,7 +83,7 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
 def _checked_version(backend: IBackendInternal) -> str:
     """The version of the contract that a backend declares; RejectionError if it does not fit."""
     _check_method(backend, "get_api_version", IBackendInternal.get_api_version)
-    version = exact(backend.get_api_version())
+    version: object = backend.get_api_version()
     if not isinstance(version, str):
         raise RejectionError(f"its API version {describe(version)} is not of the form major.minor")
     if reason := why_incompatible(version):
@@ -119,7 +118,7 @@ def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., 
 
 def version_text(version: object) -> str:
     """A version as text, from text or a pair of integers; empty if it is neither."""
-    if isinstance(version := exact(version), str):
+    if isinstance(version, str):
         return version
     if not isinstance(version, tuple | list) or len(version) != 2:
         return ""

@@ -28,7 +28,7 @@ from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
 from armpy.plugins.loading import CandidateRecord, attempt, leave_out, open_plugin, probe_records
 from armpy.plugins.options import PluginOptions
-from armpy.plugins.proxy.guarded_call import describe, exact, is_a
+from armpy.plugins.proxy.guarded_call import describe
 from armpy.plugins.trust.policy import Trust
 
 if TYPE_CHECKING:
@@ -140,7 +140,6 @@ class HookPlugins:
         hook: str,  # name of a method of `HookSpecifications`
         kind: type[T],  # type of the answer: nothing (None), one, or a list or tuple of them
         *,
-        exactly: bool = False,  # refuse subclasses, whose attributes may be code
         own_alone: bool = False,  # call armpy's own plugin alone, and load no other
         **arguments: object,
     ) -> list[Answer[T]]:
@@ -159,7 +158,7 @@ class HookPlugins:
             # Any: until it is checked
             items: list[Any] = answer.value if isinstance(answer.value, list) else [answer.value]
             for item in items:
-                if type(item) is kind if exactly else is_a(item, kind):
+                if isinstance(item, kind):
                     right.append(Answer(answer.candidate, item))
                 else:
                     reason = f"it returned {describe(item)}. Expected {kind.__name__}"
@@ -241,7 +240,7 @@ class HookPlugins:
 
         def check() -> None:
             self._trust.check(candidate)
-            if not exact(candidate.backend_id):
+            if not candidate.backend_id:
                 raise RejectionError("it has no name")
 
         failed = attempt(check)

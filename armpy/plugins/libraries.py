@@ -8,7 +8,7 @@ from armpy.backend import IBackendInternal
 from armpy.plugins.discovery.candidate import Candidate, RejectionError
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.library_check import check_machine
-from armpy.plugins.proxy.guarded_call import describe, exact
+from armpy.plugins.proxy.guarded_call import describe
 from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, library_copy
 from armpy.types import BackendId
 
@@ -37,7 +37,7 @@ def open_with(opener: str, path: str) -> dict[BackendId, BackendFactory]:
     made = load_reference(opener)(path)  # type: ignore[operator]
     factories: dict[BackendId, BackendFactory] = {}
     for factory in [made] if callable(made) else made:
-        backend_id = exact(factory().get_id())
+        backend_id = factory().get_id()
         if not isinstance(backend_id, str):
             raise RejectionError(f"its get_id returned {describe(backend_id)}, not a str")
         if backend_id in factories:

@@ -31,7 +31,7 @@ from armpy.plugins.discovery.entry_point_cache import LIBRARIES_GROUP, installed
 from armpy.plugins.extensions import install_line
 from armpy.plugins.libraries import open_with
 from armpy.plugins.library_check import C_INTERFACE, check_library
-from armpy.plugins.proxy.guarded_call import describe, exact
+from armpy.plugins.proxy.guarded_call import describe
 from armpy.plugins.trust.pinned_code import (
     NOT_PINNED,
     PinnedCode,
@@ -106,7 +106,7 @@ def open_module(
         module = _import(path, name, pinned, named_library)
         entries = [_entry_point(module, e) for e in _ENTRY_POINTS]
         get_backend_id, get_version, factory = entries
-        backend_id = exact(get_backend_id())
+        backend_id = get_backend_id()
         if not isinstance(backend_id, str):
             raise RejectionError(f"its get_backend_id returned {describe(backend_id)}, not a str")
         version = get_version()

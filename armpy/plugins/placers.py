@@ -91,7 +91,7 @@ class Placers:
 def _registered(registry: BackendRegistry) -> list[Answer[Placer]]:
     if not registry.has_plugins(_HOOK):
         return []
-    answers = registry.plugins.ask(_HOOK, Placer, exactly=True)
+    answers = registry.plugins.ask(_HOOK, Placer)
     return sorted(answers, key=lambda answer: answer.candidate.distribution in PLACERS)
 
 
@@ -99,13 +99,13 @@ def _checked(decision: object, question: PlacementQuestion) -> PlacementDecision
     """A decision that names a possible backend for every layer, copied into plain objects."""
     if decision is None:
         return None
-    if type(decision) is not PlacementDecision:
+    if not isinstance(decision, PlacementDecision):
         raise RejectionError(f"it decided {describe(decision)}. Expected PlacementDecision or None")
     backends = dict(decision.backends)
     for layer in question.graph.layers:
         if (chosen := backends.get(layer.id)) not in question.choices[layer.id]:
             possible = " or ".join(question.choices[layer.id])
             raise RejectionError(f"{layer.where} is placed on {chosen!r}. Expected {possible}")
-    if not all(type(option) is Alternative for option in decision.alternatives):
+    if not all(isinstance(option, Alternative) for option in decision.alternatives):
         raise RejectionError(f"its alternatives are {describe(decision.alternatives)}")
     return PlacementDecision(backends, str(decision.basis), tuple(decision.alternatives))

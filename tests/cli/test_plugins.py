@@ -328,16 +328,6 @@ SPOILS_REPORTS = """
 from armpy.plugins.hooks import ModelSignature, ReportSection, hookimpl
 
 
-class Exiting(str):
-    __slots__ = ()
-
-    def __str__(self):
-        return self
-
-    def endswith(self, *arguments):
-        raise SystemExit(6)
-
-
 def damaged():
     section = ReportSection("damaged", ["a"], [])
     object.__setattr__(section, "columns", 3)
@@ -346,7 +336,7 @@ def damaged():
 
 @hookimpl
 def armpy_report_sections(graph):
-    odd = ReportSection(Exiting("Odd"), [Exiting("one>")], [[Exiting("cell")]])
+    odd = ReportSection("Odd", ["one>"], [["cell"]])
     return [damaged(), odd]
 """
 
@@ -361,7 +351,7 @@ def armpy_report_sections(layers_by_backend):
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_a_section_that_is_code_or_damaged_spoils_no_report(
+def test_a_section_that_is_damaged_spoils_no_report(
     site: FakeSite, toy: Path, flags: tuple[str, ...], cli: Cli
 ) -> None:
     site.install_plugin("spoils", SPOILS_REPORTS)

@@ -143,19 +143,6 @@ class Two(ReferenceBackend):
         return {"fast": 10, "frugal": 20}[device]
 
 
-@pytest.mark.parametrize(("given", "chosen"), [({}, "fast"), ({"device": "frugal"}, "frugal")])
-def test_an_application_chooses_one_of_several_devices(
-    given: dict[str, object], chosen: str
-) -> None:
-    runtime = runtime_of(Two(), backend_options={"Two": given})
-    (backend,) = (
-        backend_found for backend_found in runtime.backends if backend_found.get_id() == "Two"
-    )
-    assert isinstance(backend.wrapped, Two)
-    assert (backend.wrapped.chosen, backend.device.name) == (chosen, chosen)
-    assert backend.get_free_memory(chosen) == {"fast": 10, "frugal": 20}[chosen]
-
-
 def test_a_device_that_there_is_not_is_refused() -> None:
     text = r"option 'device' cannot have this value.*'fast'.*'frugal'|'fast' or 'frugal'"
     with pytest.raises(InvalidArgumentError, match=text):
@@ -165,45 +152,17 @@ def test_a_device_that_there_is_not_is_refused() -> None:
 
 
 class Named(ReferenceBackend):
-    """Has a device called like itself, and a hash that raises on request."""
+    """Has a device called like itself."""
 
-    def __init__(self, name: str, fault: Exception | None = None) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
-        self.fault = fault
 
     def get_id(self) -> str:
         return self.name
 
     def get_devices(self) -> Sequence[DeviceInfo]:
-        return (DeviceInfo(self.name, numerics=ShiftingNumerics()),)
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        if self.fault is not None:
-            raise self.fault
-        return 1
-
-
-class ShiftingNumerics(Numerics):
-    """Of a class of the backend's own."""
-
-
-def test_backends_that_say_they_are_equal_have_devices_of_their_own() -> None:
-    first, other = Named("One"), Named("Other")
-    assert [read_facts(backend).devices[0].name for backend in (first, other)] == ["One", "Other"]
-    assert read_facts(first).devices is read_facts(first).devices
-
-
-def test_a_hash_that_raises_is_not_asked_for() -> None:
-    backend = Named("Unhashable", RuntimeError("no hash"))
-    assert read_facts(backend).devices[0].name == "Unhashable"
-
-
-def test_numerics_are_copied_out_of_the_backends_own_class() -> None:
-    assert type(read_facts(Named("Copied")).devices[0].numerics) is Numerics
+        return (DeviceInfo(self.name),)
 
 
 def test_a_backend_does_not_live_on_because_its_devices_were_read() -> None:

@@ -146,19 +146,6 @@ def test_the_users_interrupt_leaves_the_making_of_a_runtime(send: Callable[[], N
     assert isinstance(runtime_of(FakeBackend()), Runtime)
 
 
-def test_an_interrupt_that_a_backend_raises_itself_is_contained() -> None:
-    def raise_it() -> None:
-        raise KeyboardInterrupt("a backend's own")
-
-    from armpy.errors import BackendError
-
-    model = Model(chain(), runtime_of(InterruptedBackend("execute", raise_it)))
-    text = r"Busy / ElementwiseBinary 'add_0': the backend raised KeyboardInterrupt"
-    with pytest.raises(BackendError, match=text):
-        model(X)
-    np.testing.assert_array_equal(model(X), X + 3)
-
-
 class OutOfTimeError(BaseException):
     """What an application's handler raises."""
 

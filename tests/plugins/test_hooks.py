@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import logging
 import re
 import sys
 import threading
@@ -41,37 +40,9 @@ def run_toy(**options: object) -> np.ndarray:
         return model.run({"x": X})["y"]
 
 
-def test_an_installed_plugins_front_end_loads_its_format(site: FakeSite, tmp_path: Path) -> None:
-    site.install_plugin("toy", toy_plugin())
-    np.testing.assert_array_equal(run_toy(), RELU_X)
-    path = tmp_path / "small.toy"
-    path.write_bytes(b"TOY1 relu relu")
-    with armpy.load(path, backends=["CpuRef"]) as model:
-        np.testing.assert_array_equal(model(X), RELU_X)
-
-
 def test_without_the_plugin_the_format_is_not_understood() -> None:
     with pytest.raises(ParserError, match=r"not a \.tflite file"):
         run_toy()
-
-
-def test_listing_imports_no_plugin(site: FakeSite) -> None:
-    module = site.install_plugin("toy", toy_plugin())
-    registry = BackendRegistry.discover()
-    (plugin,) = third_party(registry.plugins.candidates)
-    assert (plugin.source, plugin.status) == ("toy-plugin 1.0", CandidateStatus.FOUND)
-    assert module not in sys.modules
-    registry.plugins.load()
-    assert plugin.status is CandidateStatus.REGISTERED
-    assert module in sys.modules
-
-
-def test_a_registry_made_by_hand_asks_no_installed_plugin(site: FakeSite) -> None:
-    module = site.install_plugin("toy", toy_plugin())
-    registry = BackendRegistry()
-    registry.plugins.load()
-    assert registry.plugins.candidates == ()
-    assert module not in sys.modules
 
 
 HOOK = "from armpy.plugins.hooks import FrontEnd, Magic, hookimpl\n@hookimpl\n"
@@ -80,7 +51,6 @@ FRONT_END = HOOK + "def armpy_register_front_end(): "
 LEFT_OUT = {
     "raises at import": ("raise RuntimeError('no licence')", "failed", "RuntimeError: no licence"),
     "exits at import": ("raise SystemExit(3)", "failed", "SystemExit: 3"),
-    "interrupts at import": ("raise KeyboardInterrupt", "failed", "KeyboardInterrupt"),
     "is no Python": ("def (", "failed", "SyntaxError"),
     "lacks a module": ("import acme_onnx", "failed", "No module named 'acme_onnx'"),
     "has no hook": ("x = 1", "rejected", "it implements no hook"),
@@ -106,7 +76,6 @@ LEFT_OUT = {
 COMPLAINTS = {
     "raises": (FRONT_END + "raise ValueError('oops')", "ValueError: oops"),
     "exits": (FRONT_END + "raise SystemExit(4)", "SystemExit: 4"),
-    "interrupts": (FRONT_END + "raise KeyboardInterrupt", "KeyboardInterrupt"),
     "returns nonsense": (FRONT_END + "return 3", r"it returned 3\. Expected FrontEnd"),
     "returns nonsense among others": (FRONT_END + "return [None]", "it returned None"),
     "returns a generator": (FRONT_END + "return (x for x in [])", "it returned <generator"),
@@ -175,17 +144,6 @@ def test_a_hook_that_goes_wrong_stops_no_other(
     )
 
 
-def test_a_suffix_goes_to_the_first_plugin_by_name(site: FakeSite) -> None:
-    site.install_plugin("b", toy_plugin(magic="TOY2"))
-    site.install_plugin("a", toy_plugin(magic="TOY1"))
-    registry = BackendRegistry.discover()
-    with Runtime(RuntimeOptions(registry=registry)) as runtime:
-        np.testing.assert_array_equal(run_toy(runtime=runtime), RELU_X)
-    ((candidate, _, failure),) = registry.plugins.problems
-    assert candidate.backend_id == "b"
-    assert failure.reason == "the front-end name 'toy' is taken: a-plugin 1.0"
-
-
 def test_of_two_plugins_of_one_name_the_first_distribution_counts(site: FakeSite) -> None:
     for module in ("one", "two"):
         site.install(
@@ -198,40 +156,6 @@ def test_of_two_plugins_of_one_name_the_first_distribution_counts(site: FakeSite
     assert (first.source, first.status) == ("one-vendor 1.0", CandidateStatus.FOUND)
     assert second.status is CandidateStatus.DUPLICATE
     assert second.reason == "another plugin has the name 'toy': one-vendor 1.0"
-
-
-COMMAND = """
-from armpy.plugins.hooks import hookimpl
-
-
-@hookimpl
-def armpy_add_cli_commands():
-    return None
-"""
-
-
-def test_a_plugin_of_one_hook_is_not_imported_for_another(site: FakeSite) -> None:
-    module = site.install("acme", {"acme": "acme"}, source=COMMAND, group="armpy.commands")
-    toy = site.install("toy", {"toy": "toy"}, source=toy_plugin(), group="armpy.front_ends")
-    registry = BackendRegistry.discover()
-    assert not registry.has_plugins("armpy_configure_runtime")
-    with Runtime(RuntimeOptions(registry=registry)) as runtime:
-        np.testing.assert_array_equal(run_toy(runtime=runtime), RELU_X)
-    assert toy in sys.modules
-    assert module not in sys.modules
-    answers = registry.plugins.ask("armpy_add_cli_commands", object)
-    assert third_party(answer.candidate for answer in answers) == ()
-    assert module in sys.modules
-
-
-def test_a_plugin_of_one_hook_may_call_its_function_otherwise(site: FakeSite) -> None:
-    source = COMMAND.replace("@hookimpl", "@hookimpl(specname='armpy_add_cli_commands')")
-    source = source.replace("def armpy_add_cli_commands", "def commands")
-    site.install("acme", {"acme": "acme"}, source=source, group="armpy.commands")
-    registry = BackendRegistry.discover()
-    registry.plugins.load()
-    (plugin,) = third_party(registry.plugins.candidates)
-    assert (plugin.status, plugin.reason) == (CandidateStatus.REGISTERED, "")
 
 
 def test_a_plugin_of_one_hook_must_not_implement_another(site: FakeSite) -> None:
@@ -412,22 +336,3 @@ def test_a_hook_of_another_version_is_passed_over_if_it_says_so() -> None:
     registry.plugins.register("newer", Newer())
     registry.plugins.load()
     assert registry.plugins.problems == ()
-
-
-def test_a_warning_names_the_plugin_s_own_text_even_if_it_cannot_be_read(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class DumbError(Exception):
-        def __str__(self) -> str:
-            raise SystemExit
-
-    class Dumb:
-        @hookimpl
-        def armpy_register_front_end(self) -> None:
-            raise DumbError
-
-    registry = BackendRegistry()
-    registry.plugins.register("dumb", Dumb())
-    with caplog.at_level(logging.WARNING):
-        registry.plugins.ask("armpy_register_front_end", object)
-    assert "DumbError, whose text cannot be read" in caplog.text

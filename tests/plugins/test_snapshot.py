@@ -292,31 +292,6 @@ def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
         links_to(str(tmp_path / "a"))
 
 
-EQUAL_TO_ALL = """
-class Equal(str):
-    def __eq__(self, other): return True
-    def __ne__(self, other): return False
-    def __hash__(self): return hash("CpuRef")
-
-def get_backend_id(): return Equal("Npu")
-
-Backend.get_id = lambda self: Equal("Npu")
-"""
-
-
-def test_an_id_that_is_equal_to_everything_is_not_allowed_by_that(tmp_path: Path) -> None:
-    folder = tmp_path / "plugins"
-    write_module(folder, "Arm_Npu_backend", module_source("Npu", extra=EQUAL_TO_ALL))
-    trust = tmp_path / "trust.toml"
-    trust.write_text("allow = ['CpuRef']")
-    registry = BackendRegistry.discover(PluginOptions(folder, trust_file=trust))
-    assert {backend.get_id() for backend in registry.available()} == {"CpuRef"}
-    (candidate,) = [c for c in registry.candidates if c.name == "Arm_Npu_backend"]
-    assert candidate.reason == "the trust file does not allow the id 'Npu'"
-    free = BackendRegistry.discover(PluginOptions(folder)).get("Npu")
-    assert type(free.get_id()) is str or free.get_id() == "Npu"
-
-
 def remembered(path: Path) -> Candidate:
     """A candidate whose probe is remembered as passed."""
     candidate = Candidate("", str(path), CandidateKind.DIRECTORY, name=path.stem, path=str(path))

@@ -81,7 +81,7 @@ CONTRACT = (
 )
 """Every interface that a plugin implements and the core calls."""
 
-RAISED = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
+RAISED = (Exception, SystemExit)
 """What a plugin's method can raise."""
 
 

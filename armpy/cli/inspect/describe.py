@@ -23,7 +23,6 @@ from armpy.inspect import ModelFacts, TensorFacts, describe_file, describe_model
 from armpy.model import Model
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.section import ReportSection
-from armpy.plugins.proxy.guarded_call import plain_text
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
@@ -227,7 +226,6 @@ def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
     answers = registry.plugins.ask(
         _SECTIONS,
         ReportSection,
-        exactly=True,
         graph=model.graph,
         layers_by_backend=MappingProxyType(
             dict(placement.layers_by_backend) if placement is not None else {}
@@ -240,14 +238,13 @@ def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
 
 
 def _section(answer: Answer[ReportSection]) -> SectionReport:
-    """Return a plugin's section as plain text; raises what its objects raise."""
-    answered = answer.value
-    section = ReportSection(answered.title, answered.columns, answered.rows)  # checked once more
+    """Return a plugin's section as text; raises what its objects raise."""
+    section = answer.value
     return SectionReport(
         answer.candidate.label,
-        plain_text(section.title),
-        tuple(map(plain_text, section.columns)),
-        tuple(tuple(plain_text(str(cell)) for cell in row) for row in section.rows),
+        section.title,
+        tuple(section.columns),
+        tuple(tuple(map(str, row)) for row in section.rows),
     )
 
 

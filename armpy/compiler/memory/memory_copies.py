@@ -20,7 +20,6 @@ from armpy.backend import (
 from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Rewriter, Value
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId
@@ -72,7 +71,7 @@ def handle_factories(
     registry = TensorHandleFactoryRegistry()
     backend_id = backend.get_id()
     backend.register_tensor_handle_factories(registry, network or NetworkResources())
-    preferences = ask_method(backend_id, Sequence, backend, "get_handle_factory_preferences")
+    preferences = backend.get_handle_factory_preferences()
     # A factory may be named twice, and one that was never registered is passed over.
     wanted = [registry.get_factory(factory_id) for factory_id in dict.fromkeys(preferences)]
     usable = [factory for factory in wanted if factory is not None]

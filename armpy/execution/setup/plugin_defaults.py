@@ -13,7 +13,6 @@ from armpy.execution.setup.backends import BackendSetup
 from armpy.execution.setup.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry
 from armpy.plugins.discovery.candidate import Failure
-from armpy.plugins.proxy.guarded_call import exact
 
 if TYPE_CHECKING:
     from armpy.plugins.hook_plugins import Answer, HookPlugins
@@ -87,9 +86,7 @@ def _completed(
     """Options, with a plugin's values for those that are not set."""
 
     def complete() -> RuntimeOptions:
-        by_name: dict[Any, object] = {  # Any: until names are checked
-            exact(name): _plain(value) for name, value in answer.value.items()
-        }
+        by_name: dict[Any, object] = dict(answer.value)  # Any: until names are checked
         for name in by_name:
             if name not in CONFIGURABLE:
                 raise InvalidArgumentError(
@@ -110,18 +107,6 @@ def _shown(value: object) -> object:
     if isinstance(value, Mapping):
         return MappingProxyType({name: _shown(item) for name, item in value.items()})
     return list(value) if isinstance(value, list) else value
-
-
-def _plain(value: object) -> object:
-    """Convert a plugin's answer to types whose methods are not the plugin's."""
-    if isinstance(value, Mapping):
-        return {exact(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = map(_plain, value)
-        return list(items) if isinstance(value, list) else tuple(items)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int.__int__(value)
-    return exact(value)
 
 
 def _merged(options: RuntimeOptions, name: str, value: Any) -> Any:  # Any: of any option

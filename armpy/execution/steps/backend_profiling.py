@@ -19,7 +19,7 @@ from armpy.backend import (
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.plugins.proxy.guarded_call import ask_backend, call_method, plain_text
+from armpy.plugins.proxy.guarded_call import ask_backend, call_method
 from armpy.profiling import Profiler, ProfilingEvent
 from armpy.types import BackendId
 
@@ -122,5 +122,5 @@ def event_of(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
     )
     if not isinstance(one, LayerMeasurement):
         return event
-    operation, layer, kernel = map(plain_text, (one.operation, one.layer, one.kernel))
-    return replace(event, operation=operation, layer=layer, kernel=kernel)
+    names = str(one.operation), str(one.layer), str(one.kernel)
+    return replace(event, operation=names[0], layer=names[1], kernel=names[2])

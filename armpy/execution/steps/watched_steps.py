@@ -13,7 +13,7 @@ from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.steps.step import Inputs, Outputs, Step, raise_for_step
 from armpy.ops.backend_internal import MemCopy
-from armpy.plugins.proxy.guarded_call import ask_method, call_method, describe, is_a
+from armpy.plugins.proxy.guarded_call import ask_method, call_method, describe
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.execution")
@@ -27,7 +27,7 @@ def as_completion(backend_id: BackendId, answer: object) -> ICompletion | None:
     """Check the answer of a workload's ``enqueue``; raises BackendError if it is something else."""
     if answer is None:
         return None
-    if not is_a(answer, ICompletion):
+    if not isinstance(answer, ICompletion):
         raise BackendError(
             "the answer has the wrong type",
             where=f"{backend_id} / enqueue",

@@ -16,9 +16,14 @@ from armpy.backend.options import OptionScope, check_options
 from armpy.errors import Argument, ArmpyError, InvalidArgumentError, ParserError, did_you_mean
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
+from armpy.plugins.discovery.candidate import (
+    Candidate,
+    CandidateStatus,
+    Failure,
+    RejectionError,
+)
 from armpy.plugins.extension_tables import CUSTOM_OPERATORS, SUFFIXES
-from armpy.plugins.front_ends.validate import checked_graph, checked_signatures, plain_front_end
+from armpy.plugins.front_ends.validate import check_front_end, checked_graph, checked_signatures
 from armpy.plugins.hook_plugins import Answer, HookPlugins
 from armpy.plugins.hooks import (
     CustomOperator,
@@ -36,7 +41,7 @@ from armpy.plugins.hooks.file_kinds import (
     begins_as_onnx,
     kind_without_model,
 )
-from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
+from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error
 
 if TYPE_CHECKING:
     from armpy.graph import Value
@@ -67,22 +72,22 @@ class FrontEnds:
 
     def _registered(self, *, own_alone: bool) -> list[FrontEndProxy]:
         front_ends: list[FrontEndProxy] = []
-        for answer in self._plugins.ask(_HOOK, FrontEnd, exactly=True, own_alone=own_alone):
+        for answer in self._plugins.ask(_HOOK, FrontEnd, own_alone=own_alone):
             self._add(front_ends, answer.candidate, answer.value)
         return front_ends
 
-    def _add(self, front_ends: list[FrontEndProxy], candidate: Candidate, answer: FrontEnd) -> None:
+    def _add(
+        self, front_ends: list[FrontEndProxy], candidate: Candidate, front_end: FrontEnd
+    ) -> None:
         """Add what a plugin has registered, if it can be used and nothing of it is taken."""
-        front_end = self._plugins.contained(
-            candidate, _HOOK, lambda: plain_front_end(answer), default=None
-        )
-        if front_end is None:
-            return
-        reason = _why_taken(front_end, front_ends)
-        if reason:
-            self._plugins.complain(candidate, _HOOK, Failure(reason))
-        else:
+
+        def check() -> None:
+            check_front_end(front_end)
+            if reason := _why_taken(front_end, front_ends):
+                raise RejectionError(reason)
             front_ends.append(FrontEndProxy(front_end, candidate, self._plugins))
+
+        self._plugins.contained(candidate, _HOOK, check, default=None)
 
     def __iter__(self) -> Iterator[FrontEndProxy]:
         return iter(self._found)
@@ -298,11 +303,7 @@ class FrontEndProxy:
             return {}
 
         def facts() -> dict[str, str]:
-            # Inside the guarded call: the texts may be of classes whose methods are code.
-            return {
-                plain_text(str(name)): plain_text(str(fact))
-                for name, fact in describe(file).items()
-            }
+            return {str(name): str(fact) for name, fact in describe(file).items()}
 
         return self._contained(file, facts)
 
@@ -422,7 +423,7 @@ def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
     hook = "armpy_register_custom_operators"
     own: dict[str, CustomConverter] = {}
     registered: dict[str, CustomConverter] = {}
-    for answer in plugins.ask(hook, CustomOperator, exactly=True):
+    for answer in plugins.ask(hook, CustomOperator):
         name = answer.value.name
         if answer.candidate.distribution == CUSTOM_OPERATORS.get(name):
             own[name] = _guarded(answer)

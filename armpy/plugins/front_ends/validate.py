@@ -1,82 +1,48 @@
-"""Answers of plugins' front-ends, checked and made plain: nothing of them is code any more."""
+"""Checks of the answers of plugins' front-ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from armpy.backend.options import BackendOption
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.graph import Graph, Layer, Value, Variable, nested_graphs, verify_graph
 from armpy.graph.network import Network
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Operation
-from armpy.plugins.hooks import FrontEnd, Magic, ModelSignature
-from armpy.plugins.proxy.guarded_call import describe, plain_text
+from armpy.plugins.hooks import FrontEnd, ModelSignature
+from armpy.plugins.proxy.guarded_call import describe
 from armpy.tensor import TensorInfo
 
 
-def plain_front_end(given: FrontEnd) -> FrontEnd:
-    """A front-end whose fields are of plain types, which armpy can compare without a guard.
+def check_front_end(front_end: FrontEnd) -> None:
+    """Check what the class itself does not.
 
-    Raises whatever fields raise that cannot be used, or are code.
+    Raises InvalidArgumentError if the default of an option is not allowed, or two options have one
+    name.
     """
-    return replace(
-        given,
-        name=plain_text(given.name),
-        title=plain_text(given.title),
-        suffixes=tuple(map(plain_text, given.suffixes)),
-        magic=tuple(Magic(bytes(memoryview(m.pattern)), m.offset) for m in given.magic),
-        options=_plain_options(given),
-        requires=tuple(map(plain_text, given.requires)),
-        install=plain_text(given.install),
-    )
-
-
-def _plain_options(front_end: FrontEnd) -> tuple[BackendOption, ...]:
-    """Options of one name each, which are checked by armpy's own code and have defaults."""
-    options = tuple(front_end.options)
-    for option in options:
-        # Exactly: the check of a subclass would be the plugin's code, run at each load.
-        if type(option) is not BackendOption:
-            raise InvalidArgumentError(
-                "an option has the wrong type", expected="BackendOption", actual=describe(option)
-            )
+    for option in front_end.options:
         option.check(option.default)
-    names = [option.name for option in options]
+    names = [option.name for option in front_end.options]
     if len(set(names)) < len(names):
         raise InvalidArgumentError("two options have one name", actual=", ".join(names))
-    return options
 
 
 def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
-    """Copy the graph of a plugin's parser without the parser's own methods.
+    """The graph of a plugin's parser.
 
     Raises ArmpyError if the graph is not sound, or larger than the limit; any exception that the
     plugin's objects raise.
     """
-    if type(network) not in (Network, Graph):  # not of a subclass, whose methods are its own
+    graph = network.build() if isinstance(network, Network) else network
+    if not isinstance(graph, Graph):
         raise _wrong_type("the parser's answer", "Network or Graph", network)
-    # The class's method: an object may have another one of this name.
-    built = Network.build(network) if isinstance(network, Network) else network
-    assert isinstance(built, Graph)
-    # In plain tuples of its own, so that the checked graph is the one that runs.
-    graph = Graph(
-        tuple(built.inputs),
-        tuple(built.outputs),
-        tuple(built.output_names),
-        tuple(built.layers),
-        tuple(built.variables),
-        tuple(built.default_shapes),
-        tuple(built.output_shapes),
-    )
     variable_bytes = 0
     for part in (graph, *nested_graphs(graph)):
         # First: all later checks call methods of these parts.
         _check_parts(part)
         verify_graph(part)
         for name in (*(value.name for value in part.inputs), *part.output_names):
-            if type(name) is not str:
+            if not isinstance(name, str):
                 raise ParserError("a name is not text", actual=describe(name))
         for layer in part.layers:
             if not isinstance(layer.operation, Operation):
@@ -93,7 +59,7 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
 
 
 def _check_parts(graph: Graph) -> None:
-    """Check that a graph is made of armpy's own parts, not of subclasses that are code."""
+    """Check that a graph is made of armpy's parts."""
     parts: tuple[tuple[type, Iterable[object]], ...] = (
         (Layer, graph.layers),
         (Variable, graph.variables),
@@ -103,7 +69,7 @@ def _check_parts(graph: Graph) -> None:
     )
     for kind, group in parts:
         for part in group:
-            if type(part) is not kind:
+            if not isinstance(part, kind):
                 raise _wrong_type("a part of the graph", kind.__name__, part)
 
 
@@ -120,23 +86,18 @@ def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
     """A front-end's signatures, checked."""
     if not isinstance(given, (list, tuple)):
         raise _wrong_type("the answer", "a list of ModelSignature", given)
-    signatures = tuple(given)
-    for signature in signatures:
-        if not isinstance(signature, ModelSignature) or type(signature.name) is not str:
-            raise _wrong_type("a signature", "a ModelSignature with a name", signature)
-    plain = tuple(
-        ModelSignature(
-            plain_text(signature.name),
-            tuple(map(plain_text, signature.inputs)),
-            tuple(map(plain_text, signature.outputs)),
-            signature.is_main is True,
-        )
-        for signature in signatures
-    )
-    names = [signature.name for signature in plain]
+    for signature in given:
+        if not isinstance(signature, ModelSignature) or not _has_names(signature):
+            raise _wrong_type("a signature", "a ModelSignature with names", signature)
+    names = [signature.name for signature in given]
     if len(set(names)) != len(names):
         raise ParserError("two signatures have one name", actual=", ".join(names))
-    return plain
+    return tuple(given)
+
+
+def _has_names(signature: ModelSignature) -> bool:
+    names = (signature.name, *signature.inputs, *signature.outputs)
+    return all(isinstance(name, str) for name in names)
 
 
 def _wrong_type(noun: str, expected: str, answer: object) -> ParserError:

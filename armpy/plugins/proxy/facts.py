@@ -29,8 +29,6 @@ from armpy.plugins.proxy.guarded_call import (
     ask_method,
     call_backend,
     describe,
-    exact,
-    is_a,
     read_backend,
     wrong_type,
 )
@@ -50,9 +48,8 @@ _DEVICE_FIELDS: dict[str, type] = {
     "numerics": Numerics,
 }
 
-# Weak, as a backend is not to live on because it was asked once; by `id`, as its hash and its
-# equality are its own code, that may raise or lie.
-_devices: dict[int, tuple[weakref.ref[IBackendInternal], tuple[DeviceInfo, ...]]] = {}
+_devices: weakref.WeakKeyDictionary[IBackendInternal, tuple[DeviceInfo, ...]]
+_devices = weakref.WeakKeyDictionary()
 """By backend, as its devices are to be the same for every runtime."""
 
 
@@ -120,31 +117,18 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
     entries.__name__ = member
     items = ask_backend(backend_id, tuple, entries)
     for item in items:
-        if not is_a(item, kind):
+        if not isinstance(item, kind):
             raise wrong_type("an entry", kind, item, f"{backend_id} / {member}")
-    return tuple(map(exact, items))  # type: ignore[arg-type]  # of the kind that was checked
+    return items
 
 
 def _read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
-    key = id(backend)
-    known = _devices.get(key)
-    if known is None or known[0]() is not backend:
-        devices = _asked_devices(backend_id, backend)
-
-        def forget(gone: weakref.ref[IBackendInternal]) -> None:
-            # Another backend may have got the `id` by now.
-            if (entry := _devices.get(key)) is not None and entry[0] is gone:
-                del _devices[key]
-
-        try:
-            asked = (weakref.ref(backend, forget), devices)
-        except TypeError:  # nothing can refer to it weakly
-            return devices
-        if known is not None:
-            _devices[key] = asked
-        # Of two threads that ask at once, both get the answer that was there first.
-        known = _devices.setdefault(key, asked)
-    return known[1]
+    try:
+        known = _devices.get(backend)
+    except TypeError:  # it cannot be hashed or referred to weakly
+        return _asked_devices(backend_id, backend)
+    # Of two threads that ask at once, both get the answer that was there first.
+    return known or _devices.setdefault(backend, _asked_devices(backend_id, backend))
 
 
 def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
@@ -172,12 +156,11 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
     for name, kind in _DEVICE_FIELDS.items():
         value = getattr(device, name)
         # True is an int to `isinstance`, and no feature level.
-        if not is_a(value, kind) or isinstance(value, bool):
+        if not isinstance(value, kind) or isinstance(value, bool):
             raise wrong_type(f"{name} of a device", kind, value, where)
-    numerics = {name: getattr(device.numerics, name) for name in Numerics.__slots__}
-    for name, value in numerics.items():
-        # Exactly bool: to ask anything else whether it is true runs its code.
-        if type(value) is not bool:
+    for name in Numerics.__slots__:
+        value = getattr(device.numerics, name)
+        if not isinstance(value, bool):
             raise wrong_type(f"{name} of a device", bool, value, where)
     figures: DeviceFigures | None = None
     if device.figures is not None:
@@ -193,24 +176,18 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
         except ArmpyError as error:
             # Networks run without them: figures only help to choose among backends.
             _log.warning("figures are not used: %s", error)
-    return DeviceInfo(
-        str.__str__(device.name),
-        device.device_type,
-        int(device.feature_level),
-        figures,
-        Numerics(**numerics),
-    )
+    return replace(device, figures=figures)
 
 
 def _read_capabilities(backend_id: BackendId, backend: IBackendInternal) -> Capabilities:
     def get_capabilities() -> object:
-        pairs: object = backend.get_capabilities()
+        pairs = backend.get_capabilities()
         # Copied inside the guarded call, as reading a mapping of another class runs its code.
         if isinstance(pairs, Mapping):
             return dict(pairs)
         are_pairs = isinstance(pairs, Sequence) and not isinstance(pairs, (str, bytes))
-        if are_pairs and all(type(item) is tuple and len(item) == 2 for item in pairs):  # type: ignore[attr-defined]
-            return dict(pairs)  # type: ignore[call-overload]  # as was just checked
+        if are_pairs and all(isinstance(item, tuple) and len(item) == 2 for item in pairs):
+            return dict(pairs)
         return pairs
 
     return ask_backend(backend_id, Mapping, get_capabilities)

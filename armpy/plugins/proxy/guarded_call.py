@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dis
 import os
 import signal
 import traceback
 from collections.abc import Callable, Collection
 from copy import copy
 from types import CodeType, FrameType
-from typing import ParamSpec, TypeGuard, TypeVar
+from typing import ParamSpec, TypeVar
 
 from armpy.backend import ReasonCode, Support
 from armpy.core.vlog import is_on, vlog
@@ -62,11 +61,11 @@ def ask_backend(
     nearly one of the contract's.
     """
     answer = call_backend(backend_id, method, *args, **kwargs)
-    if is_a(answer, kind):
-        if problem := why_misnamed(type(answer), declared_version(backend_id)):
-            raise BackendError(problem, where=_where(backend_id, method))
-        return exact(answer)  # type: ignore[return-value]  # just checked
-    raise wrong_type("the answer", kind, answer, _where(backend_id, method))
+    if not isinstance(answer, kind):
+        raise wrong_type("the answer", kind, answer, _where(backend_id, method))
+    if problem := why_misnamed(type(answer), declared_version(backend_id)):
+        raise BackendError(problem, where=_where(backend_id, method))
+    return answer
 
 
 def wrong_type(what: str, kind: type | tuple[type, ...], value: object, where: str) -> BackendError:
@@ -131,18 +130,17 @@ def checked_support(answer: object) -> Support:
 
     Raises BackendError if it is no `Support`, or neither yes nor no.
     """
-    if not is_a(answer, Support):
+    if not isinstance(answer, Support):
         raise wrong_type("the answer", Support, answer, "")
     if not isinstance(answer.is_supported, bool):
         raise BackendError("the answer is neither yes nor no", actual=describe(answer.is_supported))
     if answer.is_supported:
         return Support.yes()
-    is_exact = type(answer) is Support and type(answer.text) is str and answer.error is None
-    if is_exact and answer.text and isinstance(answer.code, ReasonCode):
-        return answer
-    # A subclass, of it or of str, could run the backend's code later, outside the boundary.
     code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
-    return Support.no(code, plain_text(str(answer.text or "no reason given")))
+    is_whole = isinstance(answer.text, str) and answer.text and code is answer.code
+    if is_whole and answer.error is None:  # which the core alone sets
+        return answer
+    return Support.no(code, str(answer.text or "no reason given"))
 
 
 def failed_support(code: ReasonCode, text: str, error: ArmpyError) -> Support:
@@ -236,56 +234,15 @@ def named_error(where: str, error: ArmpyError) -> ArmpyError:
     return named
 
 
-def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
-    """`isinstance`, which asks the object for its ``__class__``."""
-    try:
-        return isinstance(answer, kind)
-    except BaseException as error:  # noqa: BLE001 - plugin boundary: it is of no type
-        let_user_interrupt(error)
-        return False
-
-
-def exact(answer: object) -> object:
-    """Copy a backend's answer; of a text its characters, whatever its class makes of them.
-
-    An instance of a subclass of `str` may be equal to whatever it is compared with.
-    """
-    # By `type`, which cannot be made to lie as `__class__` can.
-    return str.__str__(answer) if issubclass(type(answer), str) else answer
-
-
-def plain_text(text: str) -> str:
-    """A text whose methods are those of `str`.
-
-    Raises TypeError if it is none.
-    """
-    return str.__str__(text)
-
-
 def let_user_interrupt(error: BaseException) -> None:
     """Raise a signal's error of the user or the application again; let all else pass.
 
-    Called where a backend's BaseExceptions are contained. An error of the application's handler of
-    a signal (a time-out, ``sys.exit()``) is raised wherever the interpreter happens to be, and is
-    not the backend's. The interpreter raises the user's KeyboardInterrupt between instructions,
-    so that the innermost frame is not at a ``raise`` statement. One that a backend raises
-    itself is neither.
+    Called where a backend's BaseExceptions are contained. A KeyboardInterrupt is the user's. An
+    error of the application's handler of a signal (a time-out, ``sys.exit()``) is raised wherever
+    the interpreter happens to be, and is not the backend's.
     """
-    if _is_from_signal_handler(error):
+    if isinstance(error, KeyboardInterrupt) or _is_from_signal_handler(error):
         raise error
-    if isinstance(error, KeyboardInterrupt) and not raised_by_statement(error):
-        raise error
-
-
-def raised_by_statement(error: BaseException) -> bool:
-    """Return whether an exception comes from a ``raise`` statement in Python code."""
-    trace = error.__traceback__
-    if trace is None:
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    code = trace.tb_frame.f_code.co_code
-    return dis.opname[code[trace.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
 
 
 def _is_from_signal_handler(error: BaseException) -> bool:

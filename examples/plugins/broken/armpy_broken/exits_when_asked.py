@@ -1,4 +1,4 @@
-"""Gives up in its hook as if the user had pressed Ctrl-C."""
+"""Leaves the process in its hooks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from armpy.plugins.hooks import hookimpl
 
 @hookimpl
 def armpy_register_front_end() -> None:
-    """Raise what only the user should."""
-    raise KeyboardInterrupt
+    """Leave the process."""
+    raise SystemExit(3)
 
 
 @hookimpl
 def armpy_configure_runtime() -> None:
-    """Leave the process."""
+    """Leave the process, too."""
     raise SystemExit(3)
