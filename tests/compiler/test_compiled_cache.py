@@ -17,7 +17,6 @@ from armpy import CompilationCaching
 from armpy.backend import (
     BackendOption,
     CacheUse,
-    Capability,
     IBackendInternal,
     OptimizationViews,
     OptionScope,
@@ -28,7 +27,6 @@ from armpy.backend import (
     SavedProgram,
 )
 from armpy.compiler import OptimizerOptions
-from armpy.compiler.placement import Placement
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView
@@ -80,27 +78,6 @@ def asked(backend: ScriptedBackend) -> list[str]:
     """What it was asked about parts."""
     parts = ("optimize", "save", "check", "load")
     return [method for method in backend.methods if method in parts]
-
-
-def test_what_was_compiled_is_loaded_the_next_time(tmp_path: Path) -> None:
-    first, second = npu(), npu()
-    use = only_use(load(first, tmp_path))
-    assert asked(first) == ["optimize", "save"]
-    assert use == CacheUse("Npu", "4 layers from 'top'", False, "there is none")
-    assert len([*tmp_path.glob("*.entry")]) == 2  # code, and data
-    use = only_use(load(second, tmp_path))
-    assert asked(second) == ["check", "load"]
-    assert use == CacheUse("Npu", "4 layers from 'top'", True)
-    saved = first.calls_of("save")[0].right()
-    loaded = second.calls_of("load")[0].arguments["saved"]
-    assert isinstance(saved, SavedProgram)
-    assert (loaded.about, loaded.code) == (saved.about, saved.code)
-    assert {name: bytes(part) for name, part in loaded.parts.items()} == saved.parts
-
-
-def test_nothing_is_left_but_the_files(tmp_path: Path) -> None:
-    load(npu(), tmp_path)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".entry"}
 
 
 def renamed() -> Graph:
@@ -163,12 +140,6 @@ def test_options_of_runtime_and_network_are_in_the_key(tmp_path: Path) -> None:
     assert hits == [False, False, False, False, True, True]
 
 
-def test_another_version_of_the_backend_compiles_anew(tmp_path: Path) -> None:
-    load(npu(), tmp_path)
-    backend = npu(version="1.1")
-    assert not only_use(load(backend, tmp_path)).is_hit
-
-
 def test_changed_code_of_the_same_version_compiles_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,22 +164,6 @@ def test_changed_code_of_the_same_version_compiles_anew(
     assert [is_hit(), is_hit()] == [False, True]
     # Of these nothing is known but the version.
     assert [is_hit(file) for file in (3, "a\0b", "")] == [False, True, True]
-
-
-@pytest.mark.parametrize("options", [None, OptimizerOptions()], ids=["none", "given"])
-def test_what_was_optimised_is_there_when_it_is_loaded(
-    options: OptimizerOptions | None, tmp_path: Path
-) -> None:
-    backend = npu()
-    registry = registry_of(backend, ReferenceBackend())
-    caching = CompilationCaching(tmp_path)
-    runtime = Runtime(RuntimeOptions(backends=["Npu"], registry=registry, caching=caching))
-    optimized = runtime.optimize_network(diamond(), options)
-    assert asked(backend) == ["optimize", "save"]
-    backend.forget()
-    loaded = runtime.get_network(runtime.load_network(optimized))
-    assert [use.is_hit for use in placement_of(loaded).cache_uses] == [True]
-    assert asked(backend) == ["check", "load"]
 
 
 def test_another_machine_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,10 +225,6 @@ def test_what_cannot_be_written_is_compiled_every_time(unkept: str, tmp_path: Pa
     _check_unkept(answers(answer), f"it is not kept: .*{reason}", tmp_path)
 
 
-def test_what_the_backend_fails_to_write_is_compiled_every_time(tmp_path: Path) -> None:
-    _check_unkept(raises(BackendError("broken")), "it is not kept: .*broken", tmp_path)
-
-
 def test_what_the_backend_does_not_keep_is_compiled_every_time(tmp_path: Path) -> None:
     _check_unkept(answers(None), "the backend keeps nothing of it", tmp_path)
 
@@ -284,30 +235,6 @@ def _check_unkept(step: Step, reason: str, folder: Path) -> None:
         assert not use.is_hit
         assert re.search(reason, use.reason)
     assert [*folder.iterdir()] == []
-
-
-def test_a_backend_that_fails_to_compile_is_not_kept(tmp_path: Path) -> None:
-    model = load(npu({"optimize": raises(BackendError("broken"))}), tmp_path)
-    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
-    assert [*tmp_path.iterdir()] == []
-
-
-@pytest.mark.parametrize("declared", [{"keeps_programs": False}, {"feature_level": 28}])
-def test_a_backend_that_keeps_no_files_is_not_asked_to(
-    declared: Mapping[str, object], tmp_path: Path
-) -> None:
-    backend = npu(**declared)  # type: ignore[arg-type]  # as above
-    model = load(backend, tmp_path)
-    assert asked(backend) == ["optimize"]
-    assert (placement_of(model).cache_uses, [*tmp_path.iterdir()]) == ((), [])
-
-
-def test_a_backend_with_a_cache_of_its_own_is_not_asked_to(tmp_path: Path) -> None:
-    capabilities = {Capability.OWN_CACHE: True, Capability.NON_CONST_WEIGHTS: True}
-    backend = npu(capabilities=capabilities)
-    assert load(backend, tmp_path).placement.cache_uses == ()  # type: ignore[union-attr]  # it was loaded
-    assert asked(backend) == ["optimize"]
-    assert [*tmp_path.iterdir()] == []
 
 
 def test_what_was_given_back_in_part_is_compiled_every_time(tmp_path: Path) -> None:
@@ -354,47 +281,12 @@ def test_the_report_sums_up(tmp_path: Path) -> None:
     assert '"is_hit": true' in placement.to_json()
 
 
-def test_the_report_sums_what_was_found_by_noun_and_origin() -> None:
-    uses = (
-        CacheUse("A", "1 program of 10 layers from 'conv 1' for avx2", True),
-        CacheUse("A", "9 kernels from packs", True, "/packs/a"),
-        CacheUse("A", "11 kernels from packs", True, "/packs/b"),
-        CacheUse("A", "1 kernel from the cache", True),
-        CacheUse("A", "5 kernels", False),
-        CacheUse("B", "2 layers from 'conv_1'", False, "there is none"),
-        CacheUse("B", "the whole model", True),
-    )
-    text = str(Placement((), (), {}, 0, 0, 0, {}, cache_uses=uses))
-    found = "1 program, 20 kernels from packs, 1 kernel from the cache, the whole model"
-    assert text.endswith(f"; found on disk: {found}; made now: 5 kernels, 2 layers")
-
-
-def test_the_report_counts_no_misses_where_nothing_is_kept(tmp_path: Path) -> None:
-    placement = load(npu({"save": answers(None)}), tmp_path).placement
-    assert placement is not None
-    assert len(placement.cache_uses) == 1
-    assert "found on disk" not in str(placement)
-    assert "made now" not in str(placement)
-
-
 def test_caching_that_is_switched_off_keeps_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
     load(npu(), tmp_path)
     assert [*tmp_path.iterdir()] == []
-
-
-def test_a_mistake_in_the_environment_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_COMPILED_CACHE", "perhaps")
-    with pytest.raises(InvalidArgumentError, match=r"ARMPY_COMPILED_CACHE: .*got 'perhaps'"):
-        load(npu(), tmp_path)
-    monkeypatch.delenv("ARMPY_COMPILED_CACHE")
-    monkeypatch.setenv("ARMPY_COMPILED_CACHE_MB", "-1")
-    with pytest.raises(InvalidArgumentError, match=r"ARMPY_COMPILED_CACHE_MB: .*got '-1'"):
-        load(npu(), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -433,33 +325,8 @@ def test_parts_that_their_contents_do_not_identify_are_always_compiled(tmp_path:
     assert [*tmp_path.iterdir()] == []
 
 
-def test_by_default_files_are_in_armpys_cache_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
-    for is_hit in (False, True):
-        model = Model(diamond(), runtime_of(npu()))
-        assert only_use(model).is_hit is is_hit
-    assert len([*(tmp_path / "compiled").iterdir()]) == 2
-
-
 @NEEDS_OWNERS
 def test_the_folder_is_the_users_own(tmp_path: Path) -> None:
     load(npu(), tmp_path / "new")
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()}
     assert ((tmp_path / "new").stat().st_mode & 0o777, modes) == (0o700, {0o600})
-
-
-def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
-    sizes = []
-    for number in range(12):
-        net = Network(f"model {number}")
-        x = net.input("x", f32(1000))
-        constant = net.constant(np.full(1000, number, np.float32))
-        net.output("y", net.add(ADD, x, constant))
-        caching = CompilationCaching(tmp_path, limit_bytes=40_000)
-        properties = NetworkProperties(optimizer=OptimizerOptions(caching=caching))
-        Model(net, runtime_of(npu()), properties=properties)
-        sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
-    assert max(sizes) <= 40_000 * 33 // 32 + 5_000
-    assert sizes[-1] > 20_000

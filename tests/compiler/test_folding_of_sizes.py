@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import numpy as np
@@ -12,13 +11,11 @@ from armpy_reference import ReferenceBackend
 from armpy import ops
 from armpy.compiler import Evaluator, specialize
 from armpy.core.symbolic import Size, SymbolicTrace
-from armpy.errors import ArmpyError
 from armpy.graph import Graph, SizesValue, Value
 from armpy.graph.network import Network
 from armpy.ops import BinaryOperation, ComparisonOperation, FusedActivation, ReduceOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_testing.effort import effort
 from armpy_testing.models.networks import f32
 
 EVALUATOR = Evaluator(ReferenceBackend())
@@ -176,33 +173,6 @@ def test_what_is_computed_otherwise_holds_for_these_sizes_alone(make: Made) -> N
     assert all(formula([size]) is None for size in OTHERS)
     plain = [d.now if isinstance(d, Size) else d for d in shape]
     assert plain == [*shape_for(graph, TRACED)]
-
-
-@pytest.mark.parametrize("seed", range(effort(60, 3000)))
-def test_what_is_computed_by_several_layers_is_right_wherever_it_holds(seed: int) -> None:
-    chance = random.Random(seed)
-    parts = chance.choices([*KEPT.values(), *FIXED.values()], k=chance.randint(2, 6))
-
-    def chain(net: Network, shape: Value) -> Value:
-        for part in parts:
-            shape = part(net, shape)
-        return shape
-
-    graph = tiled(chain)
-    trace = SymbolicTrace([TRACED])
-    try:
-        shape = shape_for(graph, trace.given[0])
-    except ArmpyError as error:  # a size below 0, say, which is so for the plain size as well
-        with pytest.raises(type(error)):
-            shape_for(graph, TRACED)
-        return
-    formula = trace.formula(shape)
-    for size in (TRACED, *OTHERS):
-        numbers = formula([size])
-        if numbers is not None:
-            dims = [numbers[d.number] if isinstance(d, Size) else d for d in shape]
-            assert dims == [*shape_for(graph, size)]
-    assert formula([TRACED]) is not None
 
 
 def test_a_branch_on_a_size_holds_on_its_side() -> None:

@@ -136,15 +136,6 @@ def test_what_begins_anywhere_is_right_all_the_same() -> None:
     )
 
 
-def test_constant_shapes_are_known_after_the_loop() -> None:
-    grow = f32(None)
-    graph = graph_of(
-        [i32(1), f32(3)],
-        lambda net, *inputs: net.add_layer(While(_below(grow), _doubling(grow)), inputs).outputs,
-    )
-    assert [value.info.shape for value in specialize(graph).outputs] == [(1,), (3,)]
-
-
 def _below(info: TensorInfo) -> Graph:
     return graph_of(
         [i32(1), info], lambda net, i, _: net.add(LESS, i, net.constant(np.array([4], np.int32)))

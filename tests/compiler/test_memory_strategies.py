@@ -23,7 +23,7 @@ from armpy.compiler.memory.strategies import (
     get_memory_strategy,
     pack,
 )
-from armpy.errors import BackendError, InvalidArgumentError, MemoryValidationError
+from armpy.errors import MemoryValidationError
 
 STRATEGIES = [GreedyBySize(), ConstantMemoryStrategy(), SingleAxisPriorityList()]
 
@@ -64,28 +64,6 @@ class Answering(IMemoryOptimizerStrategy):
 
     def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
         return self._answer(blocks)  # type: ignore[no-any-return]  # wrong ones too
-
-
-def test_the_constant_strategy_gives_every_block_a_bin_of_its_own_at_offset_0() -> None:
-    strategy = ConstantMemoryStrategy()
-    assert strategy.packing_type is PackingType.SINGLE_AXIS
-    assert strategy.optimize([A, B, C]) == [
-        MemBin((A,), 128),
-        MemBin((B,), 64),
-        MemBin((C,), 192),
-    ]
-
-
-def test_the_priority_list_takes_the_first_bin_that_is_free_and_large_blocks_first() -> None:
-    strategy = SingleAxisPriorityList()
-    assert strategy.packing_type is PackingType.SINGLE_AXIS
-    # The bin of C, the largest block, is free while A lives, but not while B does.
-    assert strategy.optimize([A, B, C]) == [MemBin((C, A), 192), MemBin((B,), 64)]
-
-
-def test_blocks_of_one_size_keep_their_order_in_the_priority_list() -> None:
-    blocks = [MemBlock(0, 0, 64, 0, 0), MemBlock(1, 1, 64, 0, 1), MemBlock(2, 2, 64, 0, 2)]
-    assert SingleAxisPriorityList().optimize(blocks) == [MemBin(tuple(blocks), 64)]
 
 
 def test_the_last_step_of_a_life_is_part_of_it() -> None:
@@ -133,23 +111,6 @@ def test_strategies_are_found_by_their_names(strategy: IMemoryOptimizerStrategy)
     assert get_memory_strategy(strategy.name).name == strategy.name
 
 
-def test_a_name_of_no_strategy_is_an_error_that_lists_them() -> None:
-    text = (
-        r"memory strategy: the value is not allowed\. Expected "
-        r"'ConstantMemoryStrategy', 'GreedyBySize' or 'SingleAxisPriorityList'; got 'Best'"
-    )
-    with pytest.raises(InvalidArgumentError, match=text):
-        get_memory_strategy("Best")
-
-
-def test_the_validator_is_called_as_what_it_checks() -> None:
-    validator = StrategyValidator(ConstantMemoryStrategy())
-    assert (validator.name, validator.packing_type) == (
-        "ConstantMemoryStrategy",
-        PackingType.SINGLE_AXIS,
-    )
-
-
 def one_bin(*blocks: MemBlock, size_bytes: int = 1024) -> Callable[[object], list[MemBin]]:
     """An answer of one bin, whatever is asked."""
     return lambda asked: [MemBin(blocks, size_bytes)]
@@ -190,24 +151,6 @@ def test_on_one_axis_blocks_of_a_bin_may_never_live_together_even_side_by_side()
     single = StrategyValidator(Answering(side_by_side, PackingType.SINGLE_AXIS))
     with pytest.raises(MemoryValidationError, match="blocks of a bin overlap"):
         single.optimize([A, B, C])
-
-
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        (lambda blocks: None, "raised TypeError"),
-        (lambda blocks: ["bin"], "raised AttributeError"),
-        (lambda blocks: [MemBin((A, B, "C"), 9)], "raised AttributeError"),  # type: ignore[arg-type]
-        (lambda blocks: [MemBin((A,), 9.5)], "raised TypeError"),  # type: ignore[arg-type]
-        (lambda blocks: [MemBin((replace(A, offset=0.5),), 9)], "raised TypeError"),  # type: ignore[arg-type]
-        (lambda blocks: 1 // 0, "raised ZeroDivisionError"),
-    ],
-)
-def test_an_answer_of_another_kind_is_an_error_that_names_the_strategy(
-    answer: Callable[[Sequence[MemBlock]], list[MemBin]], text: str
-) -> None:
-    with pytest.raises(BackendError, match=f"^memory strategy Answering / optimize: .*{text}"):
-        StrategyValidator(Answering(answer)).optimize([A, B, C])
 
 
 def test_offsets_that_are_not_aligned_are_rejected() -> None:

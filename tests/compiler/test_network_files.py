@@ -8,7 +8,6 @@ import json
 import math
 import random
 import struct
-import sys
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +23,7 @@ from armpy import DataType, Network, OptimizedNetwork, Quantization, TensorInfo
 from armpy.compiler import optimize_graph
 from armpy.compiler.files.plain import PlainReader, plain
 from armpy.core.field_types import field_types
-from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
+from armpy.errors import ArmpyError, ParserError, UnimplementedError
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import FullyConnected
@@ -154,16 +153,6 @@ def test_copies_and_compiled_layers_are_shown(backend: Any, path: Path) -> None:
     assert again.backend_ids == network.backend_ids
 
 
-def test_constants_are_written_once(path: Path) -> None:
-    net = Network()
-    x = net.input("x", f32(1, 1000))
-    weights = net.constant(np.ones((1000, 1000), np.float32))
-    net.output("a", net.add(FullyConnected(), x, weights))
-    net.output("b", net.add(FullyConnected(), net.add(RELU, x), weights))
-    optimized(net.build()).save(path)
-    assert 4_000_000 < path.stat().st_size < 4_100_000
-
-
 def operations() -> dict[str, Operation]:
     """Every operation with each form of attributes that the conformance kit has."""
     cases = pytest.importorskip(
@@ -241,31 +230,6 @@ def test_keys_that_are_only_equal_to_themselves_are_not_saved(path: Path) -> Non
         optimized(net.build()).save(path)
 
 
-def test_a_file_that_cannot_be_written_or_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="cannot be written"):
-        optimized(diamond()).save(tmp_path)
-    with pytest.raises(InvalidArgumentError, match=r"Got no folder .*nodir\. Make the folder"):
-        optimized(diamond()).save(tmp_path / "nodir" / "x")
-    with pytest.raises(ParserError, match=r"no such file\. .*Check the path"):
-        OptimizedNetwork.load(tmp_path / "none")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="folders in use cannot be removed there")
-def test_files_of_a_folder_that_was_removed_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "gone"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    folder.rmdir()
-    with pytest.raises(InvalidArgumentError, match="cannot be written: No such file"):
-        optimized(diamond()).save("x.armpy")
-    with pytest.raises(InvalidArgumentError, match=r"Got no folder nodir\. Make the folder"):
-        optimized(diamond()).save("nodir/x.armpy")
-    with pytest.raises(ParserError, match=r"no such file\. .*got nothing at x\.armpy\."):
-        OptimizedNetwork.load("x.armpy")
-
-
 def damaged(contents: bytes, offset: int, new: bytes) -> bytes:
     return contents[:offset] + new + contents[offset + len(new) :]
 
@@ -313,17 +277,6 @@ def test_the_oldest_layout_is_refused_with_its_version(path: Path) -> None:
     expected = "version that is not read. Expected version 4; got version 1. Make it again"
     with pytest.raises(ParserError, match=expected):
         OptimizedNetwork.load(path)
-
-
-def test_the_newest_layout_is_what_is_written(path: Path) -> None:
-    """The generator of the tests, which knows the documentation alone, makes the same bytes."""
-    optimized(mixed()).save(path)
-    contents = path.read_bytes()
-    file = read_plainly(contents)
-    manifest = {name: part for name, part in file.manifest.items() if name != "sections"}
-    assert manifest == {"kind": "network", "armpy": armpy.__version__}
-    text_bytes = len(file.manifest_text)
-    assert newest_layout(file.sections, manifest, room=text_bytes) == contents
 
 
 def at(record: Any, *keys: str | int) -> Any:
@@ -411,24 +364,6 @@ def test_each_field_is_checked(place: Place, value: object, text: str, path: Pat
     write(path, record, data)
     with pytest.raises(ParserError, match=text):
         OptimizedNetwork.load(path)
-
-
-@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"NaN", b"[" * 100_000, b"9" * 100_000])
-def test_a_text_that_is_no_record_is_an_error(raw: bytes, path: Path) -> None:
-    for section in (raw, zlib.compress(raw)):
-        write(path, None, raw=section)
-        with pytest.raises(ParserError):
-            OptimizedNetwork.load(path)
-
-
-def test_a_text_is_compressed_once_and_alone(path: Path) -> None:
-    optimized(mixed()).save(path)
-    record, data = parts(path)
-    sound = document(record)
-    for raw in (sound[:-1], sound + b"?", sound + sound, zlib.compress(sound)):
-        write(path, None, data, raw=raw)
-        with pytest.raises(ParserError, match=r"inflated|one compressed text|not JSON"):
-            OptimizedNetwork.load(path)
 
 
 @pytest.mark.slow

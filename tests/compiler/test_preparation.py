@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import (
-    NO_OPTIONS,
     IBackendInternal,
-    OptimizationViews,
-    PreparationRequest,
 )
 from armpy.compiler import OptimizerOptions, optimize_graph
 from armpy.compiler.compile_timeout import in_time, next_deadline, prepared_by, time_per_part
@@ -25,27 +22,10 @@ from armpy.errors import (
     QueueFullError,
 )
 from armpy.execution import NetworkProperties
-from armpy.graph import SubgraphView
 from armpy.model import Model
-from armpy.types import Preference, Priority
-from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
+from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, Step, raises, sleeps, waits
 from armpy_testing.models.networks import diamond, floats, placement_of
-
-
-class Recording(CompilingBackend):
-    """A backend that records its requests."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.requests: list[PreparationRequest] = []
-
-    def optimize_subgraph_view(
-        self, view: SubgraphView, request: PreparationRequest
-    ) -> OptimizationViews:
-        self.requests.append(request)
-        return super().optimize_subgraph_view(view, request)
-
 
 X = floats(-1, 0, 2, 5)
 EXPECTED = floats(1, 1, 9, 21)  # 4 relu(x) + 1
@@ -54,31 +34,6 @@ EXPECTED = floats(1, 1, 9, 21)  # 4 relu(x) + 1
 def load(backend: IBackendInternal, **options: object) -> Model:
     optimizer = OptimizerOptions(**options)  # type: ignore[arg-type]  # each test's own
     return Model(diamond(), runtime_of(backend), properties=NetworkProperties(optimizer=optimizer))
-
-
-def test_a_backend_receives_preference_priority_and_deadline() -> None:
-    backend = Recording()
-    before = time.perf_counter()
-    load(
-        backend,
-        preference=Preference.LEAST_POWER,
-        priority=Priority.HIGH,
-        preparation_timeout_s=60.0,
-    )
-    (request,) = backend.requests
-    assert request.preference is Preference.LEAST_POWER
-    assert request.priority is Priority.HIGH
-    assert request.deadline_s is not None
-    assert before + 60 <= request.deadline_s <= time.perf_counter() + 60
-
-
-def test_without_options_there_is_no_deadline_and_nothing_is_preferred() -> None:
-    backend = Recording()
-    load(backend)
-    expected = (NO_OPTIONS, Preference.ORDER, Priority.MEDIUM, None)
-    (request,) = backend.requests
-    fields = request.model_options, request.preference, request.priority, request.deadline_s
-    assert fields == expected
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("nan")])

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from pathlib import Path
 
@@ -11,13 +10,11 @@ from armpy.plugins import (
     BackendRegistry,
     Candidate,
     CandidateKind,
-    CandidateStatus,
     PluginOptions,
     SkippedPath,
 )
 from armpy_testing.backends.dynamic_modules import write_module
 from armpy_testing.systems import NEEDS_LINKS, make_file
-from tests.support.pins import file_pin
 
 BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
 VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
@@ -215,14 +212,6 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
 
 
 @NEEDS_LINKS
-def test_the_links_name_counts_and_not_that_of_its_target(tmp_path: Path) -> None:
-    target = write_module(tmp_path, "anything")
-    os.symlink("anything.py", tmp_path / "Arm_Npu_backend.py")
-    (module,) = found_in(tmp_path)[0]
-    assert (module.name, module.path) == ("Arm_Npu_backend", str(target.resolve()))
-
-
-@NEEDS_LINKS
 def test_the_same_file_in_two_directories_counts_once(tmp_path: Path) -> None:
     write_module(tmp_path / "a", "Arm_Npu_backend")
     os.symlink(tmp_path / "a", tmp_path / "b")
@@ -257,27 +246,3 @@ def test_a_directory_that_is_gone_when_it_is_listed_is_skipped(
     monkeypatch.setattr(os, "listdir", listed)
     expected = SkippedPath(str(tmp_path), "it cannot be read: No such file or directory")
     assert found_in(tmp_path) == ([], [expected])
-
-
-@NEEDS_LINKS
-def test_the_files_of_a_package_are_sorted_without_bytecode_and_links_are_followed_once(
-    tmp_path: Path,
-) -> None:
-    package = write_module(tmp_path, "Arm_Npu_backend", part="", a="")
-    (package / "__pycache__").mkdir()
-    (package / "__pycache__" / "part.pyc").touch()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "more.py").touch()
-    os.symlink(elsewhere, package / "linked")
-    os.symlink(package, package / "loop")
-    names = ["__init__.py", "a.py", "linked/more.py", "part.py"]
-    lines = [f"{file_pin(package / name)}  {name}\n" for name in names]
-    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
-    trust = tmp_path / "trust.toml"
-    trust.write_text(f"[files]\n'{package}' = '{digest}'")
-    registry = BackendRegistry.discover(PluginOptions(tmp_path, trust_file=trust))
-    registry.available()
-    assert [(c.status, c.reason) for c in registry.candidates if c.path == str(package)] == [
-        (CandidateStatus.REGISTERED, "")
-    ]

@@ -13,14 +13,14 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from importlib.metadata import Distribution, DistributionFinder, MetadataPathFinder
+from importlib.metadata import MetadataPathFinder
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from armpy.plugins.discovery import entry_point_cache
-from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint, installed
+from armpy.plugins.discovery.entry_point_cache import installed
 
 Found = set[tuple[str, str, str]]
 """Name, distribution and version of each backend that is not armpy's."""
@@ -102,27 +102,6 @@ def asked() -> Found:
         for entry in entries
         if entry.dist is not None and not entry.dist.metadata["Name"].startswith("armpy")
     }
-
-
-@pytest.mark.usefixtures("later")
-def test_what_has_not_changed_is_not_looked_through_again(site: Path, looks: list[None]) -> None:
-    write_distribution(site, "acme", "Acme")
-    first = installed().entry_points
-    assert len(looks) == 1
-    assert installed().entry_points == first
-    assert InstalledEntryPoint("armpy.backends", "Acme", "acme:Backend", "acme", "1.0") in first
-    assert len(looks) == 1
-
-
-@pytest.mark.usefixtures("later")
-def test_the_groups_are_those_of_backends_plugins_and_programs(site: Path) -> None:
-    info = write_distribution(site, "acme", None)
-    hooks = ("armpy.plugins", "armpy.commands", "armpy.front_ends")
-    groups = ("armpy.backends", *hooks, "armpy.programs", "other")
-    write(info / "entry_points.txt", "".join(f"[{group}]\nx = {group}:y\n" for group in groups))
-    for _ in range(2):
-        entries = [entry for entry in installed().entry_points if entry.distribution == "acme"]
-        assert [entry.group for entry in entries] == [*groups[:5]]
 
 
 def replace_in_the_same_folder(site: Path) -> None:
@@ -296,25 +275,6 @@ def test_installs_and_removals_by_pip_are_noticed(
     assert started() == set()
 
 
-@pytest.mark.usefixtures("later")
-def test_metadata_in_an_editable_checkout_count(site: Path) -> None:
-    checkout = site.parent / "checkout"
-    checkout.mkdir()
-    (site / "acme.pth").write_text(f"{checkout}\n")
-    site_module.addsitedir(str(site))
-    try:
-        info = write_distribution(checkout, "acme", "Acme", info="acme.egg-info")
-        assert found() == found() == {("Acme", "acme", "1.0")}
-        # setuptools writes into the files that are there: the folder's times stay.
-        write(info / "entry_points.txt", "[armpy.backends]\nOther = acme:Backend\n")
-        assert found() == found() == {("Other", "acme", "1.0")} == asked()
-        (site / "acme.pth").unlink()
-        sys.path.remove(str(checkout))
-        assert found() == set() == asked()
-    finally:
-        sys.path[:] = [place for place in sys.path if place != str(checkout)]
-
-
 def write_archive(path: Path, backend_id: str) -> None:
     time.sleep(0.01)
     with zipfile.ZipFile(path, "w") as archive:
@@ -336,21 +296,6 @@ def test_archives_are_places_of_distributions_too(name: str, site: Path, looks: 
     assert found() == found() == {("First", "packed", "3.0")} == asked()
     write_archive(archive, "Other")
     assert found() == found() == {("Other", "packed", "3.0")} == asked()
-
-
-@pytest.mark.usefixtures("later")
-def test_an_unpacked_egg_is_a_place_of_a_distribution(site: Path, looks: list[None]) -> None:
-    egg = site / "packed-3.0-py3.egg"
-    egg.mkdir()
-    sys.path.insert(0, str(egg))
-    write_distribution(site, "acme", "Acme")
-    assert found() == {("Acme", "acme", "1.0")}
-    info = write_distribution(egg, "packed", "First", "3.0", "EGG-INFO")
-    (info / "METADATA").rename(info / "PKG-INFO")
-    assert found() == found() == {("First", "packed", "3.0"), ("Acme", "acme", "1.0")} == asked()
-    (info / "entry_points.txt").unlink()
-    assert found() == found() == {("Acme", "acme", "1.0")} == asked()
-    assert len(looks) == 5  # two of them the test's own
 
 
 @pytest.mark.usefixtures("later")
@@ -426,31 +371,6 @@ def test_what_changes_while_it_is_looked_through_is_not_kept(
     assert found() == {("Acme", "acme", "1.0")}
 
 
-class OtherFinder(DistributionFinder):
-    """Finds a distribution that is nowhere on the path."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def find_distributions(self, context: object = None) -> list[Distribution]:
-        return [Distribution.at(str(path)) for path in self._folder.glob("*.dist-info")]
-
-    def find_spec(self, *_: object) -> None:
-        return None
-
-
-@pytest.mark.usefixtures("later", "site")
-def test_with_finders_of_others_distributions_are_looked_through_each_time(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_distribution(tmp_path, "hidden", "Hidden")
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, OtherFinder(tmp_path)])
-    assert found() == {("Hidden", "hidden", "1.0")}
-    assert not cache.exists()
-    write_distribution(tmp_path, "second", "Second")
-    assert found() == {("Hidden", "hidden", "1.0"), ("Second", "second", "1.0")}
-
-
 @pytest.mark.usefixtures("later")
 def test_without_pythons_own_finder_nothing_is_on_the_path(
     site: Path, monkeypatch: pytest.MonkeyPatch
@@ -460,44 +380,6 @@ def test_without_pythons_own_finder_nothing_is_on_the_path(
     own = [finder for finder in sys.meta_path if not hasattr(finder, "find_distributions")]
     monkeypatch.setattr(sys, "meta_path", own)
     assert found() == set()
-
-
-@pytest.mark.usefixtures("later")
-def test_paths_that_are_no_text_are_looked_through_each_time(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_distribution(tmp_path, "acme", "Acme")
-    monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])
-    assert found() == {("Acme", "acme", "1.0")}
-    assert not cache.exists()
-
-
-@pytest.mark.usefixtures("later")
-def test_folders_without_distributions_may_change(
-    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
-) -> None:
-    write_distribution(site, "acme", "Acme")
-    monkeypatch.setattr(sys, "path", ["", *sys.path])
-    for number in range(3):
-        folder = tmp_path / f"work{number}"
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        assert found() == {("Acme", "acme", "1.0")}
-        write(folder / "output.txt", "done")
-    assert len(looks) == 1
-
-
-@pytest.mark.usefixtures("later")
-def test_the_working_directory_counts_where_it_is_searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", ["", *sys.path])
-    for name in ("left", "right"):
-        (tmp_path / name).mkdir()
-        write_distribution(tmp_path / name, name, name.title())
-    for name in ("left", "right", "left"):
-        monkeypatch.chdir(tmp_path / name)
-        assert found() == {(name.title(), name, "1.0")}
 
 
 def damage(data: bytes) -> Iterator[bytes]:
@@ -552,20 +434,6 @@ def test_a_file_of_another_user_is_not_trusted(site: Path, cache: Path, looks: l
     os.chown(path, 12345, -1)
     assert found() == {("Acme", "acme", "1.0")}
     assert len(looks) == 2
-
-
-@pytest.mark.usefixtures("later")
-def test_switched_off_it_is_neither_read_nor_written(
-    site: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
-) -> None:
-    write_distribution(site, "acme", "Acme")
-    assert found()
-    monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
-    assert found() == {("Acme", "acme", "1.0")}
-    assert len(looks) == 2
-    shutil.rmtree(cache)
-    assert found() == {("Acme", "acme", "1.0")}
-    assert not cache.exists()
 
 
 @pytest.mark.usefixtures("later")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import time
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
 from armpy.plugins.discovery import installed_libraries
-from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.plugins.discovery.exported_functions import exported_functions
 from armpy.tensor import TensorInfo
@@ -54,7 +52,6 @@ OPENER = """
 """
 
 EXPORTS = "int OpenToyDevices(void) { return COUNT; }"
-CALLS = "int OpenToyDevices(void);\nint call(void) { return OpenToyDevices(); }"
 CRASHES = "int OpenToyDevices(void) { *(volatile int *)0 = 1; return 1; }"
 
 
@@ -93,22 +90,6 @@ def add_on(registry: BackendRegistry, backend: str, **options: object) -> float:
     one = np.ones(1, np.float32)
     with Model(net.build(), Runtime(settings)) as model:
         return float(model.run({"a": one, "b": one})["y"][0])
-
-
-def test_each_backend_of_a_library_is_a_candidate_of_its_own(site: FakeSite) -> None:
-    plant(site, "toys", count=2, version="2.5")
-    registry = BackendRegistry.discover()
-    assert [c.name for c in libraries(registry)] == ["libtoys.so"]
-    registry.available()
-    found = [(c.backend_id, c.source, c.status) for c in libraries(registry)]
-    registered = CandidateStatus.REGISTERED
-    assert found == [("Toy0", "toys 2.5", registered), ("Toy1", "toys 2.5", registered)]
-    assert add_on(registry, "Toy1") == 2.0
-
-
-def test_a_library_that_calls_the_function_is_no_candidate(site: FakeSite) -> None:
-    plant(site, "caller", CALLS)
-    assert libraries(BackendRegistry.discover()) == []
 
 
 def test_a_library_is_found_by_the_id_of_its_backend(site: FakeSite) -> None:
@@ -151,19 +132,6 @@ def test_a_second_library_with_an_id_is_hidden_by_the_first(site: FakeSite) -> N
     first, second = libraries(registry)
     assert (first.status, second.status) == (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
     assert second.reason == "another backend has the id 'Toy0': toys 1.0"
-
-
-def test_a_library_for_another_machine_is_named_with_both(site: FakeSite) -> None:
-    library = plant(site, "toys")
-    contents = bytearray(library.read_bytes())
-    contents[18:20] = struct.pack("<H", 22)
-    library.write_bytes(contents)
-    registry = BackendRegistry.discover()
-    registry.available()
-    (found,) = libraries(registry)
-    assert found.status is CandidateStatus.REJECTED
-    assert "is compiled for another machine" in found.reason
-    assert "S/390" in found.reason
 
 
 def test_a_library_is_named_as_long_as_it_cannot_be_read(
@@ -226,32 +194,6 @@ def test_a_library_that_comes_back_is_found(
     assert libraries(BackendRegistry.discover()) == []
     elsewhere.rename(library)
     assert [c.path for c in libraries(BackendRegistry.discover())] == [str(library)]
-
-
-def test_a_distribution_that_announces_its_backend_is_not_looked_through(site: FakeSite) -> None:
-    plant(site, "toys")
-    info = site.path / "toys-1.0.dist-info"
-    (info / "entry_points.txt").write_text("[armpy.backends]\nOwn = toy_opener:Own\n")
-    assert libraries(BackendRegistry.discover()) == []
-
-
-def test_each_distribution_is_looked_through_once(
-    site: FakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[str] = []
-    whole = exported_functions
-
-    def counted(path: str, names: object) -> frozenset[str]:
-        looked.append(os.path.basename(path))
-        return whole(path, names)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(installed_libraries, "exported_functions", counted)
-    plant(site, "toys")
-    first = installed().libraries
-    assert looked.count("libtoys.so") == 1
-    plant(site, "more-toys")
-    assert len(installed().libraries) == len(first) + 1
-    assert (looked.count("libtoys.so"), looked.count("libmore-toys.so")) == (1, 1)
 
 
 def test_a_changed_library_is_another_environment(site: FakeSite) -> None:

@@ -69,22 +69,6 @@ def test_without_a_literal_version_a_missing_name_may_be_a_later_one(tmp_path: P
     assert candidate.fix == ""
 
 
-@pytest.mark.parametrize(
-    "imports",
-    [
-        "import no_such_module",
-        "from json import nothing",
-        "from armpy.plugins import hookimp",
-        "import armpy.no_such_module",
-        "import armpy.backends",
-        "from armpy.core.units import nothing",
-    ],
-)
-def test_other_missing_names_have_nothing_to_do_with_versions(tmp_path: Path, imports: str) -> None:
-    for version in (repr(NEXT_MINOR), "'.'.join('26')"):
-        assert "API version" not in left_out(tmp_path, imports, version).reason
-
-
 def test_a_name_that_its_own_version_has_not_is_its_author_s_mistake(tmp_path: Path) -> None:
     candidate = left_out(tmp_path, NEW_NAMES[0], repr(BACKEND_API_VERSION))
     assert candidate.reason.startswith("ImportError: cannot import name 'ILaterName'")

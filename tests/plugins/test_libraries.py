@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from armpy.backend import PreparationRequest
 from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
@@ -80,22 +79,6 @@ def test_a_compiled_module_runs_layers_whatever_its_ending(folder: Path, ending:
     model = Model(net, runtime)
     assert placement_of(model).layers_by_backend == {"Npu": 1}
     np.testing.assert_array_equal(model(floats(5, 3), floats(10, 8)), floats(15, 11))
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("macros", [{}, {"SINGLE_PHASE": None}], ids=["multi", "single"])
-def test_one_library_is_a_module_of_its_own_in_each_registry(
-    folder: Path, macros: dict[str, Any]
-) -> None:
-    compile_backend(folder, "Acme_Npu_backend", "Npu", **macros)
-    registries = [discover(folder) for _ in range(3)]
-    backends = [registry.get("Npu") for registry in registries]
-    assert len({type(backend) for backend in backends}) == 3
-    assert len(private_modules()) == 3
-    registries[0].close()
-    assert len(private_modules()) == 2
-    assert backends[0].get_layer_support(PreparationRequest()) is not None
-    assert "Acme_Npu_backend" not in sys.modules
 
 
 def test_links_of_a_versioned_library_count_once(folder: Path) -> None:
@@ -332,17 +315,6 @@ def test_a_probe_survives_a_library_that_crashes_and_leaves_nothing(
     }
     left = [path.name for path in temporary.iterdir()]
     assert len(left) == is_pinned  # the copy that is loaded here, until this process ends
-
-
-def test_a_package_may_begin_with_a_library(folder: Path) -> None:
-    package = folder / "Acme_Npu_backend"
-    built = compile_backend(folder / "built", "Acme_Npu_backend", "Npu", ending=EXTENSION_SUFFIX)
-    package.mkdir()
-    built.rename(package / f"__init__{EXTENSION_SUFFIX}")
-    shutil.rmtree(folder / "built")
-    for registry in (discover(folder), pinned(folder, package)):
-        (candidate,) = from_directory(registry)
-        assert (candidate.label, candidate.reason) == ("Npu", "")
 
 
 @pytest.mark.slow

@@ -111,17 +111,6 @@ def test_6_no_instance_is_noticed_only_when_one_is_made(tmp_path: Path) -> None:
     assert "its backend_factory returned None" in candidate.reason
 
 
-@pytest.mark.parametrize("backend_id", ["", "Unknown"])
-def test_10_and_11_ids_that_cannot_be_registered_are_no_reason_not_to_open(
-    tmp_path: Path, backend_id: str
-) -> None:
-    extra = "from pathlib import Path\nbackend_factory = Path(__file__).with_suffix('.made').touch"
-    write_module(tmp_path, "Arm_Odd_backend", module_source(backend_id, extra=extra))
-    candidate = left_out(tmp_path)
-    assert candidate.reason == f"'{backend_id}' is not a valid backend id"
-    assert not (tmp_path / "Arm_Odd_backend.made").exists()
-
-
 def test_a_version_may_be_a_pair_of_integers(tmp_path: Path) -> None:
     pair = tuple(int(part) for part in BACKEND_API_VERSION.split("."))
     write_module(tmp_path, "Arm_Pair_backend", module_source(version=pair))
@@ -166,24 +155,6 @@ def test_a_module_that_raises_leaves_nothing(tmp_path: Path, error: str, where: 
     assert candidate.status is CandidateStatus.FAILED
     assert candidate.reason == f"{error}: on purpose"
     assert private_modules() == set()
-
-
-def test_a_package_may_import_its_own_parts(tmp_path: Path) -> None:
-    source = module_source(extra="from .part import NAME\ndef get_backend_id(): return NAME")
-    extra = "\nBackend.get_id = lambda self: NAME"
-    write_module(
-        tmp_path,
-        "Arm_Package_backend",
-        source + extra,
-        part="from .deeper import NAME",
-        deeper="NAME = 'FromPart'",
-    )
-    registry = discover(tmp_path)
-    name = type(registry.get("FromPart")).__module__
-    assert private_modules() == {name, f"{name}.part", f"{name}.deeper"}
-    registry.close()
-    assert private_modules() == set()
-    assert "Arm_Package_backend" not in sys.modules
 
 
 def test_modules_of_the_same_name_and_the_same_module_twice_coexist(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred_backends
-from armpy.plugins.checks import version_text, why_incompatible
+from armpy.plugins.checks import why_incompatible
 from armpy.plugins.proxy.guarded_call import call_backend
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
@@ -58,10 +58,6 @@ def test_listing_imports_no_backend(site: FakeSite) -> None:
     assert module not in sys.modules
     registry.get("Npu")
     assert module in sys.modules
-
-
-def test_the_installed_backends_of_armpy_are_found() -> None:
-    assert {"CpuRef", "NumbaAcc"} <= set(BackendRegistry.discover().backend_ids)
 
 
 def test_the_reference_backend_is_a_project_like_a_third_partys() -> None:
@@ -208,13 +204,6 @@ def test_a_backend_that_cannot_be_asked_what_it_is_has_failed(site: FakeSite, me
         registry.get("Fake")
 
 
-def test_an_instance_is_as_good_as_a_factory(site: FakeSite) -> None:
-    header = "from armpy_testing.backends.fake_backends import FakeBackend\n"
-    source = header + "backend = FakeBackend('Npu')"
-    site.install("npu-vendor", {"Npu": "npu_vendor:backend"}, source=source)
-    assert BackendRegistry.discover().get("Npu").get_id() == "Npu"
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("metadata", ["", "Metadata-Version: 2.1\n", "Name: only-a-name\n"])
 def test_a_distribution_with_damaged_metadata_stops_no_other(site: FakeSite, metadata: str) -> None:
@@ -231,21 +220,6 @@ def test_a_distribution_whose_metadata_cannot_be_read_stops_no_other(site: FakeS
     registry = BackendRegistry.discover()
     assert candidate(registry, "Odd").source == f"{module}:Backend"
     assert registry.get("Odd").get_id() == "Odd"
-
-
-def test_the_order_is_the_same_every_time(site: FakeSite) -> None:
-    for backend_id in ("C", "A", "B"):
-        site.install_backend(backend_id)
-    first = [c.backend_id for c in BackendRegistry.discover().candidates]
-    assert first == sorted(first)
-    assert first == [c.backend_id for c in BackendRegistry.discover().candidates]
-
-
-def test_an_unknown_id_is_an_error_that_says_what_there_is() -> None:
-    with pytest.raises(BackendUnavailableError, match=r"no backend 'X'.*one of CpuRef, Fake"):
-        registry_of(FakeBackend(), ReferenceBackend()).get("X")
-    with pytest.raises(BackendUnavailableError, match="none: no backend is installed"):
-        registry_of().get("X")
 
 
 def test_a_backend_registered_by_hand_twice_is_an_error() -> None:
@@ -273,35 +247,6 @@ def test_without_any_backend_the_reasons_are_said() -> None:
         preferred_backends(registry, None)
 
 
-def test_the_environment_names_backends_in_order(
-    site: FakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.install_backend("Npu")
-    monkeypatch.setenv("ARMPY_BACKENDS", " CpuRef , Npu,,")
-    assert Runtime().get_device_spec().supported_backends == ("CpuRef", "Npu")
-
-
-def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARMPY_BACKENDS", "Missing")
-    options = RuntimeOptions(["CpuRef"])
-    assert Runtime(options).get_device_spec().supported_backends == ("CpuRef",)
-    with pytest.raises(BackendUnavailableError, match="no backend 'Missing'"):
-        Runtime()
-
-
-@pytest.mark.parametrize("value", ["", " , "])
-def test_an_empty_environment_variable_means_every_backend(
-    site: FakeSite, monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
-    site.install_backend("Npu")
-    monkeypatch.setenv("ARMPY_BACKENDS", value)
-    ids = Runtime().get_device_spec().supported_backends
-    assert ids[0] == "Npu"
-    # Other installed packages may bring more.
-    assert [id for id in ids if id in {"NumbaAcc", "CpuRef"}] == ["NumbaAcc", "CpuRef"]
-    assert ids[-1] == "CpuRef"
-
-
 def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> None:
     site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source="1 / 0")
     spec = Runtime(RuntimeOptions(["CpuRef"])).get_device_spec()
@@ -309,16 +254,6 @@ def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> Non
     assert "Bad" not in Runtime().get_device_spec().supported_backends
     with pytest.raises(BackendUnavailableError, match=r"bad-vendor 1.0.*ZeroDivisionError"):
         Runtime(RuntimeOptions(["Bad"]))
-
-
-def test_an_installed_backend_is_used_without_being_named(site: FakeSite) -> None:
-    from armpy.model import Model
-    from armpy_testing.models.networks import chain
-
-    site.install_backend("Npu")
-    placement = Model(chain(2)).placement
-    assert placement is not None
-    assert placement.layers_by_backend == {"Npu": 2}
 
 
 # Registries that applications hold
@@ -482,11 +417,6 @@ def test_a_runtime_keeps_a_backend_that_is_deregistered() -> None:
         Runtime(RuntimeOptions(registry=registry, backends=["Own"]))
 
 
-def test_another_spelling_of_an_id_is_suggested() -> None:
-    with pytest.raises(BackendUnavailableError, match=r"no backend 'cpuref'.*you mean 'CpuRef'"):
-        armpy.backend_registry().get("cpuref")
-
-
 def test_options_that_cannot_be_used_are_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="probe_timeout_s"):
         armpy.backend_registry(probe_timeout_s=0)
@@ -534,15 +464,6 @@ def test_the_major_has_to_be_equal_and_the_minor_at_most_the_cores(
 def test_something_that_is_no_version_does_not_fit(version: object) -> None:
     reason = why_incompatible(version)
     assert reason == f"its API version {version!r} is not of the form major.minor"
-
-
-@pytest.mark.parametrize("version", [(1, 2), [1, 2], "1.2"])
-def test_a_version_may_be_text_or_a_pair(version: object) -> None:
-    assert version_text(version) == "1.2"
-    assert why_incompatible(version, "1.2") == ""
-    assert why_incompatible(version, "1.1") == (
-        "it is made for API version 1.2, which does not fit 1.1"
-    )
 
 
 # Backends' own errors at the plugin boundary

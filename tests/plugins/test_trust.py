@@ -387,10 +387,6 @@ def test_the_options_trust_file_comes_before_the_environments(
     assert read_trust(PluginOptions(trust_file=tmp_path / "b.toml")).allow == frozenset("B")
 
 
-def test_what_the_application_registers_itself_is_not_checked() -> None:
-    read_trust(PluginOptions()).check(Candidate("Mine", "code"))
-
-
 def test_a_distribution_whose_files_are_gone_is_refused(site: FakeSite, tmp_path: Path) -> None:
     module = site.install_backend("Npu", record=True)
     trust = f"[distributions]\nnpu-backend = '{distribution_pin('npu-backend')}'"

@@ -301,23 +301,6 @@ def test_a_disk_that_is_full_in_the_middle_of_a_file_stops_nothing(tmp_path: Pat
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_folder_that_can_only_be_read_gives_what_is_there(tmp_path: Path) -> None:
-    run(tmp_path, 2)
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.MonkeyPatch.context() as patch:  # an administrator may write to every folder
-
-        def refuse(*_: object, **__: object) -> None:
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-        patch.setattr(os, "utime", refuse)
-        patch.setattr(own_files, "open", refuse, raising=False)
-        patch.setattr(os, "unlink", refuse)
-        assert run(tmp_path, 2)[1]
-        assert not run(tmp_path, 3)[1]
-    after = {path: path.read_bytes() for path in tmp_path.glob("*.entry")}
-    assert after == before
-
-
 def test_a_limit_below_one_file_keeps_nothing(tmp_path: Path) -> None:
     optimizer = OptimizerOptions(caching=CompilationCaching(tmp_path, limit_bytes=10))
     properties = NetworkProperties(optimizer=optimizer)

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.store.archive.container import Container, open_container, write_container
+from armpy.store.archive.container import open_container, write_container
 from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_layouts import newest_layout, oldest_layout, read_plainly, sealed
 
@@ -34,38 +33,6 @@ def row(
     name: str = "a", offset: object = 1280, size: object = 64, digest: object = "0" * 64
 ) -> Any:
     return [name, offset, size, digest]
-
-
-def test_what_was_written_is_read(path: Path) -> None:
-    size = write_container(path, {"kind": "test"}, SECTIONS)
-    container = open_container(path)
-    container.check()
-    assert size == path.stat().st_size
-    assert container.manifest["kind"] == "test"
-    for name, contents in SECTIONS.items():
-        section = container.section(name)
-        assert section.tobytes() == container.checked(name) == contents
-        assert not section.flags.writeable
-        assert section.ctypes.data % (4096 if len(contents) >= 4096 else 64) == 0
-    assert {
-        name: bytes(data) for name, data in read_plainly(path.read_bytes()).sections.items()
-    } == (SECTIONS)
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_files_in_memory_are_read_as_others() -> None:
-    for kind in (bytes, bytearray, memoryview):
-        container = open_container(kind(newest_layout(SECTIONS)))
-        container.check()
-        assert container.checked("large") == SECTIONS["large"]
-        assert container.section("a").ctypes.data % 64 == 0
-
-
-def test_a_file_without_sections_is_one(path: Path) -> None:
-    write_container(path, {}, {})
-    container = open_container(path)
-    container.check()
-    assert container.sections == {}
 
 
 def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path: Path) -> None:
@@ -218,25 +185,6 @@ def test_a_million_sections_are_read_in_bearable_time() -> None:
         open_container(sealed(most, b""))
 
 
-def spliced(one: bytes, other: bytes, name: str) -> bytes:
-    """A file with a section of another one, of the same size."""
-    at = read_plainly(one).offsets[name]
-    part = read_plainly(other).sections[name]
-    return one[:at] + part + one[at + len(part) :]
-
-
-def test_sections_of_another_file_are_found() -> None:
-    first = newest_layout(SECTIONS)
-    other = newest_layout(SECTIONS | {"large": SECTIONS["large"][::-1]})
-    container = open_container(spliced(first, other, "large"))
-    with pytest.raises(ParserError, match="checksum of section 'large'"):
-        container.check()
-    with pytest.raises(ParserError, match="checksum of section 'large'"):
-        container.checked("large")
-    container.check(leave_out=["large"])
-    assert container.checked("a") == SECTIONS["a"]
-
-
 def test_sections_that_were_swapped_are_found() -> None:
     contents = {"a": b"a" * 64, "b": b"b" * 64}
     sound = newest_layout(contents)
@@ -343,11 +291,6 @@ def test_code_is_a_copy_of_what_was_checked(path: Path) -> None:
     assert isinstance(copied, bytes)
     with pytest.raises(ParserError, match="checksum of section 'z'"):
         container.checked("z")
-
-
-def test_a_container_can_be_made_of_an_array() -> None:
-    data = np.frombuffer(newest_layout(SECTIONS), np.uint8)
-    assert Container(data, "here").sections.keys() == SECTIONS.keys()
 
 
 @NEEDS_NAMED_PIPES

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,34 +50,6 @@ def test_what_is_written_is_read(parts: list[bytes], description: str) -> None:
         fields = (listed.description, listed.group, listed.problem)
         assert fields == (description, description[::-1], "")
         assert entries.verify() == [listed]
-
-
-def test_parts_begin_at_cache_lines(entries: Entries) -> None:
-    entries.write("a", "1", [b"x", np.arange(5, dtype=np.uint8), b""], "")
-    parts = entries.read("a", "1")
-    assert parts is not None
-    assert [part.ctypes.data % 64 for part in parts[:2]] == [0, 0]
-    assert [part.size for part in parts] == [1, 5, 0]
-
-
-def test_the_end_of_a_long_description_is_left_out(entries: Entries) -> None:
-    entries.write("a", "1", [b"one"], "long" * 100_000)
-    assert stored(entries, "a", "1") == [b"one"]
-    assert entries.list_entries()[0].description == "long" * 25
-
-
-def test_nothing_is_found_where_nothing_was_written(entries: Entries) -> None:
-    assert entries.read("a", "1") is None
-    entries.write("a", "1", [b"one"], "")
-    assert entries.read("a", "2") is None
-    assert entries.read("b", "1") is None
-
-
-def test_writing_again_replaces(entries: Entries) -> None:
-    entries.write("a", "1", [b"one"], "")
-    entries.write("a", "1", [b"two"], "")
-    assert stored(entries, "a", "1") == [b"two"]
-    assert len(entries.list_entries()) == 1
 
 
 @settings(max_examples=effort(80, 80, quick=20))
@@ -216,23 +187,6 @@ def test_a_disk_that_takes_nothing_stops_nothing(
     assert [path.suffix for path in Path(entries.location).iterdir()] == [".entry"]
 
 
-@pytest.mark.parametrize("below", ["", "armpy/one"])
-def test_a_file_in_the_place_of_a_folder_is_named_with_the_fix(
-    below: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(entries_module, "_REASONS", set())
-    with caplog.at_level(logging.WARNING, "armpy.store"):
-        Entries(tmp_path / "file" / below, LIMIT).write("a", "0", [b"zero"], "")
-    assert [record.getMessage() for record in caplog.records] == [
-        f"nothing is kept: {tmp_path / 'file'} is a file and not a folder. Each start compiles "
-        "anew; remove the file, or set ARMPY_CACHE_DIR to a folder"
-    ]
-
-
 def test_of_folders_that_cannot_be_written_a_process_warns_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -330,19 +284,6 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
     monkeypatch.setattr(os, "scandir", counted)
     return folders
-
-
-def test_writing_does_not_list_what_is_there_every_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Loops that grow write an entry per turn, and there may be tens of thousands."""
-    entries = Entries(tmp_path, LIMIT)
-    listed = listings(monkeypatch)
-    for number in range(200):
-        entries.write("a", str(number), [bytes(1000)], "")
-    # Per 1/32 of the limit, which 29 files of 1152 bytes exceed, once more or less as it begins
-    # anywhere in that; entries and unfinished files.
-    assert len(listed) // 2 in (200 // 29, 200 // 29 + 1)
 
 
 @pytest.mark.slow

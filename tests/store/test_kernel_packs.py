@@ -6,11 +6,7 @@ import hashlib
 import logging
 import lzma
 import os
-import shutil
 import struct
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +14,10 @@ import pytest
 
 import armpy
 from armpy.errors import ParserError
-from armpy.ops import PreCompiled
 from armpy.store.archive.container import HEADER_BYTES, open_container, write_container
 from armpy.store.archive.kernel_packs import KernelPack, found_packs, packs_of, write_pack
-from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.systems import NEEDS_OWNERS
-from tests.support.prepared_layouts import newest_layout, read_plainly
+from tests.support.prepared_layouts import newest_layout
 
 VARIABLE = "ARMPY_KERNELS"
 KERNELS = {f"kernel_{n}": bytes([n]) * (50 + n) + os.urandom(20) for n in range(40)} | {"none": b""}
@@ -39,19 +33,6 @@ def path(tmp_path: Path) -> Path:
 
 def opened(path: Path) -> KernelPack:
     return KernelPack(open_container(path))
-
-
-def test_every_kernel_is_found_by_its_name(path: Path) -> None:
-    pack = opened(path)
-    assert pack.find(KERNELS) == KERNELS
-    assert pack.find(["kernel_40", "kernel_3"]) == {"kernel_3": KERNELS["kernel_3"]}
-    assert pack.names() == sorted(KERNELS)
-    assert len(pack) == len(KERNELS)
-    assert (pack.backend_id, pack.about, pack.version) == (
-        "Acc",
-        {"target": "znver4"},
-        armpy.__version__,
-    )
 
 
 def test_a_pack_may_be_empty(tmp_path: Path) -> None:
@@ -91,8 +72,6 @@ def test_a_model_is_no_pack_and_a_pack_no_model(path: Path, tmp_path: Path) -> N
 
 INDEX_RECORD = struct.Struct("<16sIII")
 BLOCK_RECORD = struct.Struct("<QII32s")
-BLOCK_BYTES = 1 << 19
-"""A block ends with the kernel that reaches this size, uncompressed."""
 PACKED = lzma.compress(b"abc")
 SIZE = len(PACKED)
 SUM = hashlib.sha256(PACKED).digest()
@@ -151,45 +130,6 @@ def test_half_a_record_is_refused(tmp_path: Path, short: str) -> None:
     (tmp_path / "p").write_bytes(newest_layout(sections | {short: b"x" * 27}, manifest))
     with pytest.raises(ParserError, match="cannot be read"):
         opened(tmp_path / "p")
-
-
-WITHOUT_LZMA = """
-import sys
-sys.modules["lzma"] = None  # importing it fails
-from armpy.store.archive.container import open_container
-from armpy.store.archive.kernel_packs import KernelPack
-KernelPack(open_container(sys.argv[1])).find(["kernel_1"])
-"""
-
-
-def test_without_pythons_compression_packs_say_what_is_missing(path: Path) -> None:
-    command = [sys.executable, "-c", WITHOUT_LZMA, str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert "a Python with the module lzma" in ended.stderr
-
-
-def test_large_kernels_are_in_blocks_of_their_own(tmp_path: Path) -> None:
-    kernels = {f"kernel_{n}": os.urandom(BLOCK_BYTES) for n in range(3)}
-    write_pack(tmp_path / "large.kernels", "Acc", {}, kernels)
-    pack = opened(tmp_path / "large.kernels")
-    blocks = read_plainly((tmp_path / "large.kernels").read_bytes()).sections["blocks"]
-    assert len(blocks) == 3 * BLOCK_RECORD.size
-    assert pack.find(kernels) == kernels
-
-
-def test_packs_are_found_by_the_variable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = path.parent
-    (folder / "text.txt").write_text("no pack")
-    other = folder / "deep" / "other.kernels"
-    other.parent.mkdir()
-    write_pack(other, "Other", {}, {"one": b"1"})
-    monkeypatch.setenv(VARIABLE, os.pathsep.join([str(other), str(folder)]))
-    assert [pack.path for pack in found_packs()] == [str(other), str(path)]
-    assert [pack.where for pack in packs_of("Acc")] == [str(path)]
-    assert [pack.where for pack in packs_of("Other")] == [str(other)]
-    monkeypatch.setenv(VARIABLE, "off")
-    assert found_packs() == ()
 
 
 def test_a_backends_own_packs_are_found_after_those_of_the_variable(
@@ -269,35 +209,3 @@ def test_a_pack_that_is_not_there_is_said_and_the_others_are_used(
     with caplog.at_level(logging.WARNING):
         assert [pack.where for pack in packs_of("Acc")] == [str(path)]
     assert "missing.kernels" in caplog.text
-
-
-# Commands call kernels by their numbers, whatever order their code was found in
-
-
-ahead = pytest.importorskip("armpy_numba_acc.ahead")
-
-
-def kernels_of(path: Path) -> list[object]:
-    """The kernels of a file's first program that its commands name."""
-    about = open_container(path).manifest["programs"][0]["about"]
-    return list(about["kernels"][: about["own_kernels"]])
-
-
-def test_kernels_are_numbered_as_commands_name_them_whatever_order_their_code_comes_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with armpy.load(shutil.copy(DIGITS, tmp_path / "digits.tflite"), num_threads=1) as model:
-        latest = model.handle.loaded.latest
-        assert latest is not None
-        (layer,) = latest.program.layers
-        assert isinstance(layer.operation, PreCompiled)
-        program = layer.operation.program
-        expected = [[kernel.name, *kernel.parameters] for kernel in program.kernels]
-        objects_of = ahead.objects_of
-
-        def backwards(*arguments: object) -> Mapping[object, bytes]:
-            return dict(reversed(objects_of(*arguments).items()))
-
-        monkeypatch.setattr(ahead, "objects_of", backwards)
-        model.save(tmp_path / "digits.armpy")
-    assert kernels_of(tmp_path / "digits.armpy") == expected

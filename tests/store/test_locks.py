@@ -69,13 +69,6 @@ def test_no_process_overwrites_what_another_one_counts(tmp_path: Path) -> None:
     assert count.read_text() == "75"
 
 
-def test_nothing_is_left_of_a_lock(tmp_path: Path) -> None:
-    with locked(tmp_path / "a.lock") as is_held:
-        assert is_held
-        assert (tmp_path / "a.lock").exists()
-    assert [*tmp_path.iterdir()] == []
-
-
 FORKING = """
 import os, sys, time
 from pathlib import Path

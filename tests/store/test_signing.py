@@ -6,13 +6,11 @@ import base64
 import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.store.archive import signing
+from armpy.errors import InvalidArgumentError
 from armpy.store.archive.signing import (
     FileSignature,
     WrongSignatureError,
@@ -23,7 +21,6 @@ from armpy.store.archive.signing import (
     trusted_keys,
     verify,
 )
-from armpy_testing.installed import without_cryptography
 from armpy_testing.systems import NEEDS_OWNERS
 
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
@@ -256,35 +253,3 @@ def test_a_public_key_that_others_can_change_is_refused(key_file: Path) -> None:
     public.chmod(0o666)
     with pytest.raises(InvalidArgumentError, match=r"others can change it: .* by everybody"):
         read_public_key(public)
-
-
-@pytest.mark.parametrize("given", ["ed25519:AAAA", b"\1" * 32, Path("key.pem")])
-def test_one_key_is_no_sequence_of_keys(given: object) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"a sequence of keys; got .*\. Write \["):
-        trusted_keys(given)  # type: ignore[arg-type]
-
-
-def test_without_the_package_the_error_says_how_to_get_it(
-    key_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    signature = sign(MESSAGE, key_file)
-    without_cryptography(monkeypatch)
-    install = r"pip install '?\S*\[sign\]'?"
-    with pytest.raises(UnimplementedError, match=install):
-        sign(MESSAGE, key_file)
-    with pytest.raises(UnimplementedError, match=install):
-        verify(MESSAGE, signature)
-    with pytest.raises(UnimplementedError, match=install):
-        generate_keys(key_file)
-    with pytest.raises(UnimplementedError, match=rf"{install}, or give the key as ed25519:BASE64"):
-        read_public_key(f"{key_file}.pub")
-    assert read_public_key(key_text(signature.public_key)) == signature.public_key
-
-
-def test_keys_as_text_are_read_without_the_package() -> None:
-    code = (
-        "import sys; from armpy.store.archive.signing import read_public_key; "
-        f"read_public_key({key_text(RFC_PUBLIC)!r}); assert 'cryptography' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert bytes(32) == signing.NO_KEY

@@ -45,41 +45,6 @@ def _assert_same(actual: np.ndarray, wanted: np.ndarray) -> None:
     assert actual.tobytes() == wanted.tobytes()
 
 
-def test_panels_of_columns_lie_in_one_part() -> None:
-    weights = _floats(96, 20)
-    places = _places(3, 20, 32).swapaxes(1, 2).reshape(96, 20)[:70]
-    blob = _bytes(weights.reshape(3, 32, 20).swapaxes(1, 2))
-    view = packed_view(places, np.float32)
-    assert view is not None
-    assert len(view["parts"]) == 1
-    _assert_same(_read(view, blob), weights[:70])
-
-
-def test_rows_that_are_laid_out_otherwise_lie_in_parts() -> None:
-    weights = _floats(40, 50)
-    first, second = _places(2, 50, 16), _places(8, 50) + 2 * 50 * 16 * 4
-    places = np.concatenate([first.swapaxes(1, 2).reshape(32, 50), second])
-    blob = np.concatenate(
-        [_bytes(weights[:32].reshape(2, 16, 50).swapaxes(1, 2)), _bytes(weights[32:])]
-    )
-    view = packed_view(places, np.float32)
-    assert view is not None
-    assert (view["axis"], len(view["parts"])) == (0, 2)
-    _assert_same(_read(view, blob), weights)
-
-
-def test_parts_may_lie_along_any_axis() -> None:
-    weights = _floats(30, 2, 2, 7)
-    offsets = np.array([[0, 5000], [1000, 9000]])  # no sum of a row's and a column's
-    places = _places(30, 1, 1, 7) + offsets[:, :, None]
-    blob = np.zeros(12000, np.uint8)
-    blob.reshape(-1)[(places[..., None] + np.arange(4)).ravel()] = _bytes(weights)
-    view = packed_view(places, np.float32)
-    assert view is not None
-    assert (view["axis"], len(view["parts"])) == (1, 2)
-    _assert_same(_read(view, blob), weights)
-
-
 def test_what_lies_irregularly_has_no_view() -> None:
     places = 4 * np.random.default_rng(2).permutation(900).reshape(30, 30)
     assert packed_view(places, np.float32) is None
@@ -91,14 +56,6 @@ def test_integers_may_be_stored_wider_and_lessened() -> None:
     blob = _bytes(weights.T.astype(np.int16) - 131)
     places = 2 * np.arange(48).reshape(8, 6).T
     _assert_same(_read(packed_view(places, np.uint8, stored_bytes=2, add=131), blob), weights)
-
-
-def test_one_strided_view_is_not_copied_and_not_writable() -> None:
-    weights = _floats(30, 40)
-    blob = _bytes(weights.T)
-    view = read_view(packed_view(_places(40, 30).T, np.float32) or {}, blob)
-    assert np.shares_memory(view, blob)
-    assert not view.flags.writeable
 
 
 def test_nan_and_negative_zero_keep_their_bits() -> None:
