@@ -102,19 +102,6 @@ def test_three_runtimes_on_one_registry_each_have_their_own_memory() -> None:
         assert first.held == other.held == {}
 
 
-def test_the_reference_backend_keeps_no_allocator(caplog: pytest.LogCaptureFixture) -> None:
-    registry = registry_with(Watching())
-    allocator = WatchedAllocator()
-    shared = registry.get("CpuRef")
-    for allocator_used in (allocator, None):
-        np.testing.assert_array_equal(
-            Model(chain(3), runtime_with(registry, "CpuRef", allocator_used))(X), X + 3
-        )
-    assert allocator.num_bytes == 128
-    assert registry.get("CpuRef") is shared
-    assert caplog.text == ""
-
-
 def test_a_refusal_leaves_the_backend_out_with_its_reason() -> None:
     backend = Watching("only memory of its own")
     options = {"custom_allocators": {"Watching": WatchedAllocator()}}
@@ -123,12 +110,6 @@ def test_a_refusal_leaves_the_backend_out_with_its_reason() -> None:
         runtime_of(backend, **options)
     spec = runtime_of(backend, backends=None, **options).get_device_spec()
     assert spec.supported_backends == ("CpuRef",)
-
-
-def test_without_an_allocator_none_is_asked() -> None:
-    backend = Watching("never")
-    np.testing.assert_array_equal(Model(chain(3), runtime_of(backend))(X), X + 3)
-    assert [resources.allocator for resources in backend.resources] == [None]
 
 
 def test_a_backend_gets_the_allocator_of_its_network() -> None:
@@ -203,15 +184,6 @@ def test_external_memory_that_cannot_be_used_goes_back(memory: object, text: str
     with pytest.raises(BackendError, match=f"^Npu's allocator / allocate_external: .*{text}"):
         CheckedAllocator("Npu's allocator", giving).allocate_external(100, 64)
     assert [m is memory for m in giving.freed] == [True] * (memory is not None)
-
-
-def test_external_memory_is_that_of_allocate_by_default_and_goes_back_to_it() -> None:
-    allocator = WatchedAllocator()
-    checked = CheckedAllocator("Npu's allocator", allocator)
-    memory = checked.allocate_external(100, 64)
-    assert allocator.has(memory.map())
-    checked.free_external(memory)
-    assert allocator.held == {}
 
 
 def test_what_goes_wrong_when_memory_goes_back_is_logged(caplog: pytest.LogCaptureFixture) -> None:

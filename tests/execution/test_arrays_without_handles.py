@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import pytest
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import IWorkload, IWorkloadFactory, NetworkResources, WorkloadInfo
-from armpy.errors import BackendError
-from armpy.execution import NetworkProperties
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array, Operation
 from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, runtime_of
-from armpy_testing.models.networks import ADD, chain, f32, floats
+from armpy_testing.models.networks import ADD, f32, floats
 
 X = floats(-1, 0, 2, 5)
 
@@ -78,44 +75,7 @@ def test_the_only_step_gets_the_callers_arrays() -> None:
     assert backend.calls[2:] == ["handles"]
 
 
-def test_operands_in_another_order_need_handles() -> None:
-    backend = ArrayBackend()
-    model = Model(sum_of("y", "x"), runtime_of(backend))
-    np.testing.assert_array_equal(model(X, X + 1), 2 * X + 1)
-    assert backend.calls == ["handles"]
-
-
-def test_an_input_that_is_not_read_needs_handles() -> None:
-    backend = ArrayBackend()
-    model = Model(sum_of("y", "y"), runtime_of(backend))
-    np.testing.assert_array_equal(model(X, X + 1), 2 * X + 2)
-    assert backend.calls == ["handles"]
-
-
-def test_several_steps_need_handles() -> None:
-    backend = ArrayBackend()
-    Model(chain(2), runtime_of(backend))(X)
-    assert backend.calls == ["handles", "handles"]
-
-
 def test_a_deadline_needs_handles() -> None:
     backend = ArrayBackend()
     Model(sum_of("x", "y"), runtime_of(backend)).run({"x": X, "y": X}, deadline_s=60)
     assert backend.calls == ["handles"]
-
-
-def test_a_profile_has_the_step_that_could_run_on_arrays() -> None:
-    backend = ArrayBackend()
-    properties = NetworkProperties(profiling=True)
-    model = Model(sum_of("x", "y"), runtime_of(backend), properties=properties)
-    model(X, X)
-    assert model.profiler is not None
-    assert "Fake" in {event.backend for event in model.profiler.events}
-    assert backend.calls == ["handles"]
-
-
-def test_an_error_on_arrays_names_backend_and_layer() -> None:
-    model = Model(sum_of("x", "y"), runtime_of(ArrayBackend()))
-    with pytest.raises(BackendError, match=r"Fake / ElementwiseBinary.*not a number"):
-        model(X * np.nan, X)
-    np.testing.assert_array_equal(model(X, X), 2 * X)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -16,9 +14,6 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
-    CompilingBackend,
-    FakeBackend,
-    OwnMemoryBackend,
     runtime_of,
 )
 from armpy_testing.changed_arrays import (
@@ -100,25 +95,6 @@ def test_names_where_arrays_are_to_be_given_in_order_are_an_error_that_says_what
         InvalidArgumentError, match=r"are given by name.*got dict\. Call model\.run"
     ):
         Model(net, runtime_of())(arrays)
-
-
-def test_the_dictionaries_of_a_call_may_hold_other_arrays_in_the_next() -> None:
-    model = Model(chain(3), runtime_of())
-    inputs, outputs = {"x": floats(1, 2, 3, 4)}, {"y": floats(0, 0, 0, 0)}
-    first = outputs["y"]
-    model.run(inputs, outputs)
-    inputs["x"], outputs["y"] = floats(5, 6, 7, 8), floats(0, 0, 0, 0)
-    assert model.run(inputs, outputs)["y"] is outputs["y"]
-    assert outputs["y"].tolist() == [8, 9, 10, 11]
-    assert first.tolist() == [4, 5, 6, 7]
-
-
-def test_an_array_may_be_an_input_once_and_an_output_then(model: Model) -> None:
-    x, y = called(model)
-    model.run({"x": y}, {"y": x})
-    assert x.tolist() == [7, 8, 9, 10]
-    model.run({"x": x}, {"y": x})
-    assert x.tolist() == [10, 11, 12, 13]
 
 
 def test_arrays_that_do_not_say_whose_memory_they_have_may_overlap(model: Model) -> None:
@@ -214,49 +190,12 @@ def test_a_call_has_the_same_outcome_whether_arrays_that_fit_are_known_to_or_not
     assert outcome() == as_they_are
 
 
-@pytest.mark.parametrize("backend", [FakeBackend(), CompilingBackend(), OwnMemoryBackend()])
-def test_a_callers_arrays_are_gone_as_soon_as_the_caller_drops_them(backend: FakeBackend) -> None:
-    model = Model(chain(3), runtime_of(backend))
-    x, y, spoilt = *called(model), floats(0, 0, 0, 0)
-    spoilt.setflags(write=False)
-    with pytest.raises(InvalidArgumentError):
-        model.run({"x": x}, {"y": spoilt})
-    gone = [weakref.ref(array) for array in (x, y, spoilt)]
-    gc.disable()
-    try:
-        del x, y, spoilt
-        assert [array() for array in gone] == [None, None, None]
-    finally:
-        gc.enable()
-
-
-def test_a_closed_model_is_an_error_for_arrays_that_it_knows_too(model: Model) -> None:
-    x, y = called(model)
-    model.close()
-    with pytest.raises(InvalidArgumentError, match="the model is closed"):
-        model.run({"x": x}, {"y": y})
-    assert y.tolist() == [4, 5, 6, 7]
-
-
 def test_a_network_unloaded_without_its_model_is_an_error() -> None:
     model = Model(chain(3), runtime_of())
     x, y = called(model)
     model.runtime.unload_network(model.network_id)
     with pytest.raises(InvalidArgumentError, match="the network has been unloaded"):
         model.run({"x": x}, {"y": y})
-
-
-def test_a_call_with_other_shapes_in_between_changes_nothing() -> None:
-    net = Network()
-    net.output("y", net.add(ADD, net.input("x", f32(None)), net.constant(floats(3))))
-    model = Model(net, runtime_of())
-    x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
-    for _ in range(2):
-        model.run({"x": x}, {"y": y})
-        assert y.tolist() == [4, 5, 6, 7]
-        assert model.run({"x": floats(1)})["y"].tolist() == [4]
-        with pytest.raises(InvalidArgumentError, match=r"float32 array of shape \(1,\)"):
-            model.run({"x": floats(1)}, {"y": y})
 
 
 @pytest.mark.slow

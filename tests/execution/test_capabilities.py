@@ -18,7 +18,6 @@ from armpy.backend import (
     Capability,
     DefaultAllocator,
     ICustomAllocator,
-    IMemoryOptimizerStrategy,
     MemorySource,
     ReasonCode,
     has_capability,
@@ -37,7 +36,6 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
-    Activation,
     BinaryOperation,
     Convolution2d,
     DepthwiseConvolution2d,
@@ -150,21 +148,6 @@ def test_computed_weights_are_refused_by_a_backend_that_takes_constants_only(
     assert placement.layers_by_backend == {"CpuRef": 1}
 
 
-@pytest.mark.parametrize("value", [False, 1, "True"])
-def test_the_capability_has_to_be_true(value: object) -> None:
-    graph = weighted(FullyConnected(), f32(1, 4), True)
-    backend = Capable({Capability.NON_CONST_WEIGHTS: value})
-    assert placement_of(Model(graph, runtime_of(backend))).layers_by_backend == {"CpuRef": 1}
-
-
-def test_weights_are_no_question_where_they_are_constant_or_the_backend_can_do_without() -> None:
-    constant = weighted(FullyConnected(), f32(1, 4), False, constant="weights")
-    assert placement_of(Model(constant, runtime_of(Capable({})))).refusals == ()
-    computed = weighted(FullyConnected(), f32(1, 4), True)
-    backend = Capable({Capability.NON_CONST_WEIGHTS: True})
-    assert placement_of(Model(computed, runtime_of(backend))).refusals == ()
-
-
 # All or nothing
 
 
@@ -184,24 +167,11 @@ def test_a_backend_that_wants_all_layers_gets_none_if_it_refuses_one() -> None:
     np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
 
 
-def test_a_backend_that_wants_all_layers_and_takes_them_gets_them() -> None:
-    backend = Capable({Capability.ALL_OR_NOTHING: True})
-    assert placement_of(Model(diamond(), runtime_of(backend))).layers_by_backend == {"Capable": 4}
-
-
 def test_all_or_nothing_holds_also_for_a_layer_that_cannot_be_prepared() -> None:
     backend = Capable({Capability.ALL_OR_NOTHING: True})
     backend.faults = {"create_workload": ValueError("oops")}
     placement = placement_of(Model(diamond(), runtime_of(backend)))
     assert placement.layers_by_backend == {"CpuRef": 4}
-
-
-def test_without_the_capability_a_backend_gets_what_it_takes() -> None:
-    backend = Capable({Capability.ALL_OR_NOTHING: False}, {ElementwiseBinary})
-    assert placement_of(Model(diamond(), runtime_of(backend))).layers_by_backend == {
-        "CpuRef": 1,
-        "Capable": 3,
-    }
 
 
 # Allocators
@@ -243,24 +213,6 @@ def test_arenas_come_from_the_applications_allocator_and_go_back_with_the_model(
     del model
     gc.collect()
     assert allocator.given == {}
-
-
-def test_a_backends_own_allocator_is_used_where_the_application_gives_none() -> None:
-    backend = Capable({})
-    backend.default = own = Counting()
-    Model(chain(), runtime_of(backend))(X)
-    assert own.allocations == 1
-    allocator = Counting()
-    Model(chain(), runtime_of(backend, custom_allocators={"Capable": allocator}))(X)
-    assert (own.allocations, allocator.allocations) == (1, 1)
-
-
-def test_other_backends_arenas_do_not_come_from_it() -> None:
-    allocator = Counting()
-    backend = Capable({}, {Activation})
-    model = Model(diamond(), runtime_of(backend, custom_allocators={"CpuRef": allocator}))
-    model(X)
-    assert [size for size, _ in allocator.given.values()] == [128]
 
 
 def test_a_backend_that_takes_no_allocators_is_left_out_with_its_reason() -> None:
@@ -366,39 +318,6 @@ def test_memory_that_cannot_be_used_costs_the_backend_its_layers_and_goes_back(
     assert allocator.freed == isinstance(memory, np.ndarray)
 
 
-def test_an_allocator_that_fails_to_take_memory_back_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class Clinging(Counting):
-        def free(self, memory: Array) -> None:
-            raise ValueError("mine")
-
-    runtime = runtime_of(Capable({}), custom_allocators={"Capable": Clinging()})
-    with Model(chain(), runtime) as model:
-        model(X)
-    del model
-    gc.collect()
-    assert "Capable's allocator / free: the backend raised ValueError('mine')" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"custom_allocators": {"A": None}}, r"custom_allocators\['A'\].*ICustomAllocator; got N"),
-        ({"custom_allocators": {"A": Counting}}, "Expected ICustomAllocator; got the class"),
-        (
-            {"memory_strategies": {"A": 5}},
-            r"memory_strategies\['A'\]: .*Expected str or IMemoryOptimizerStrategy; got",
-        ),
-    ],
-)
-def test_what_is_no_allocator_or_strategy_is_the_callers_mistake(
-    options: dict[str, object], text: str
-) -> None:
-    with pytest.raises(InvalidArgumentError, match=text):
-        RuntimeOptions(**options)  # type: ignore[arg-type]  # wrong on purpose
-
-
 @pytest.mark.parametrize("option", ["custom_allocators", "memory_strategies"])
 def test_options_for_a_backend_that_does_not_exist_are_an_error(option: str) -> None:
     value = Counting() if option == "custom_allocators" else ConstantMemoryStrategy()
@@ -470,23 +389,6 @@ def test_protected_mode_needs_a_backend_that_takes_the_allocator() -> None:
 # Memory strategies
 
 
-@pytest.mark.parametrize(
-    ("strategy", "arena"),
-    [
-        ("ConstantMemoryStrategy", 3 * 64),
-        (ConstantMemoryStrategy(), 3 * 64),
-        ("SingleAxisPriorityList", 2 * 64),
-        ("GreedyBySize", 2 * 64),
-    ],
-)
-def test_a_strategy_is_chosen_by_name_or_given(
-    strategy: str | IMemoryOptimizerStrategy, arena: int
-) -> None:
-    model = Model(chain(4), runtime_of(memory_strategies={"CpuRef": strategy}))
-    assert placement_of(model).arena_bytes == {"CpuRef": arena}
-    np.testing.assert_array_equal(model(X), X + 4)
-
-
 def test_a_strategy_that_a_backend_cannot_do_with_is_a_warning_and_the_default_is_used(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -498,11 +400,6 @@ def test_a_strategy_that_a_backend_cannot_do_with_is_a_warning_and_the_default_i
         "which lacks the capability SingleAxisPacking"
     )
     assert text in caplog.text
-
-
-def test_a_strategy_of_no_such_name_is_the_callers_mistake() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"memory strategy: .*not allowed.*got 'Best'"):
-        runtime_of(memory_strategies={"CpuRef": "Best"})
 
 
 def test_a_strategys_wrong_answer_is_an_error_when_a_network_is_loaded() -> None:

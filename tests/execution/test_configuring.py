@@ -10,11 +10,9 @@ import pytest
 import armpy
 from armpy.backend import (
     BackendOption,
-    DefaultAllocator,
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
-    ICustomAllocator,
     ILayerSupport,
     IWorkloadFactory,
     NetworkResources,
@@ -26,11 +24,7 @@ from armpy.backend import (
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
-from armpy.model import Model
-from armpy.ops.operation import Array
-from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks import hookimpl
-from armpy.types import Preference
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
 from armpy_testing.models.networks import chain, floats
 
@@ -84,21 +78,6 @@ def test_unset_options_are_the_plugins() -> None:
     assert problems(configured) == []
 
 
-def test_a_plugin_may_say_what_placement_goes_by() -> None:
-    assert runtime({"preference": "least_power"}).options.preference is Preference.LEAST_POWER
-    assert runtime({"preference": "quickest"}).options.preference is Preference.ORDER
-
-
-def test_what_the_application_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {"num_threads": 3, "backends": ["B"]}
-    configured = runtime(answer, num_threads=2, backends=["A"])
-    assert (configured.options.num_threads, configured.options.backends) == (2, ["A"])
-    monkeypatch.setenv("ARMPY_BACKENDS", "A")
-    configured = runtime(answer)
-    assert configured.options.num_threads == 3
-    assert configured.get_device_spec().supported_backends == ("A",)
-
-
 def test_of_two_plugins_the_first_counts() -> None:
     assert runtime({"num_threads": 3}, {"num_threads": 4}).options.num_threads == 3
 
@@ -109,14 +88,6 @@ def test_options_of_backends_are_joined_one_by_one() -> None:
         backend_options={"A": {"name": "mine"}},
     )
     assert configured.options.backend_options == {"A": {"size": 5, "name": "mine"}}
-
-
-def test_a_plugin_is_shown_what_it_may_answer_and_nothing_else() -> None:
-    plugin = Plugin(None)
-    runtime(plugin, num_threads=2)
-    (shown,) = plugin.seen
-    assert shown["num_threads"] == 2
-    assert not {"registry", "trust_file", "dynamic_backends_path", "memory_limit_bytes"} & {*shown}
 
 
 @pytest.mark.parametrize(
@@ -151,75 +122,6 @@ def test_the_applications_own_mistake_is_not_a_plugins() -> None:
     plugin = Plugin({"num_threads": 3})
     with pytest.raises(BackendUnavailableError, match="there is no backend 'C'"):
         runtime(plugin, backends=["C"])
-
-
-def test_a_backend_that_the_environment_alone_names_is_the_variables_mistake(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("ARMPY_BACKENDS", "A, C")
-    with pytest.raises(BackendUnavailableError, match=r"^environment variable ARMPY_BACKENDS: "):
-        runtime()
-    with pytest.raises(BackendUnavailableError, match=r"^there is no backend 'D'"):
-        runtime(backends=["D"])
-
-
-def test_what_a_plugin_does_to_what_it_is_shown_is_not_done_to_the_application() -> None:
-    class Scribbles(Plugin):
-        def __init__(self, *names: str) -> None:
-            super().__init__(None)
-            self.names = names
-
-        @hookimpl
-        def armpy_configure_runtime(self, options: Mapping[str, object]) -> object:
-            target: Any = options  # Any: of any shape
-            for name in self.names:
-                target = target[name]
-            if isinstance(target, list):
-                target.append("CpuRef")
-            else:
-                target["size"] = {"size": 5}
-            return None
-
-    own_options = {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
-    plugins = [
-        Scribbles(*names)
-        for names in ((), ("backends",), ("backend_options",), ("backend_options", "A"))
-    ]
-    configured = runtime(*plugins, {"num_threads": 3}, **own_options)
-    assert own_options == {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
-    assert (configured.options.backends, configured.options.num_threads) == (["A"], 3)
-    assert [name for name, _ in problems(configured)] == ["p0", "p2", "p3"]
-
-
-class ExitingText(str):
-    """Text that leaves the process when it is looked for among others."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        raise SystemExit(3)
-
-
-class ExitingOptions(dict[str, object]):
-    """Options that leave the process when they are joined with others."""
-
-    def keys(self) -> Any:  # Any: never
-        raise SystemExit(4)
-
-    def __iter__(self) -> Any:  # or `keys` is not asked
-        raise SystemExit(5)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"backends": [ExitingText("A")]},
-        {"backend_options": {"A": ExitingOptions(size=2)}},
-    ],
-)
-def test_an_answer_that_is_code_is_not_run_without_a_guard(answer: object) -> None:
-    configured = runtime(answer, {"program_cache_size": 7})
-    assert configured.options.program_cache_size == 7
 
 
 # Options go where their declarations say, and the caller's mistakes are errors
@@ -295,19 +197,6 @@ def test_without_model_options_requests_have_the_defaults() -> None:
     ]
 
 
-def test_model_options_are_completed_and_reach_the_methods() -> None:
-    backend = Recording()
-    assert run(backend, backend_options={"Recording": {"mode": "exact"}}) == 3
-    complete = {"mode": "exact", "cache": True}
-    assert backend.calls == [
-        ("context", {"num_threads": 0, "power": "high"}),
-        ("support", complete),
-        ("optimize", complete),
-        ("model context", complete),
-        ("factory", complete),
-    ]
-
-
 def test_the_number_of_threads_reaches_the_backends_that_declare_it_only() -> None:
     with_threads, without = Recording("With"), Recording("Without", DECLARED[1:])
     own = Recording("Own")
@@ -326,26 +215,6 @@ def test_the_number_of_threads_may_be_a_models_option() -> None:
     backend = Recording(declared=[BackendOption("num_threads", 0, "Threads.", OptionScope.MODEL)])
     run(backend, num_threads=3)
     assert ("factory", {"num_threads": 3}) in backend.calls
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"Recording": {"pwr": "low"}}, "^Recording: .* no option 'pwr'.*Did you mean 'power'"),
-        ({"Recording": {"power": "off"}}, "^Recording: the option 'power' cannot.*got 'off'"),
-        ({"Recording": {"num_threads": True}}, "^Recording: the option 'num_threads'.*got True"),
-        ({"CpuRef": {"x": 1}}, "^CpuRef: the backend has no option 'x'.*it has none"),
-        ({"Npu": {}}, "^backend_options: there is no backend 'Npu'. Expected CpuRef, Recording"),
-        ({"Recording": None}, r"backend_options\['Recording'\]: .*Expected Mapping; got None"),
-    ],
-)
-def test_the_callers_mistakes_are_errors_also_where_backends_are_chosen_automatically(
-    options: dict[str, dict[str, object]], text: str
-) -> None:
-    with pytest.raises(InvalidArgumentError, match=text):
-        runtime_of(Recording(), backend_options=options)
-    with pytest.raises(InvalidArgumentError, match=text):
-        runtime_of(Recording(), backends=None, backend_options=options)
 
 
 def test_options_of_a_backend_that_is_not_chosen_are_no_mistake() -> None:
@@ -393,16 +262,6 @@ class Fast(FakeBackend):
         return [BackendOption("fast", False, "Be fast.", self.scope)]
 
 
-class Taking(Fast):
-    """Is given its option."""
-
-    given: OptionValues | None = None
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        self.given = network.model_options
-        return super().create_workload_factory(network)
-
-
 class FastAtRunTime(Fast):
     """Declares an option of the runtime's scope, which it is given nowhere."""
 
@@ -434,32 +293,6 @@ def test_an_option_that_a_backend_never_asks_for_is_an_error() -> None:
     runtime_of(FastAtRunTime("A"))  # nothing is lost where it is not given
 
 
-def test_an_option_of_a_model_reaches_the_backend() -> None:
-    backend = Taking("A")
-    Model(chain(), runtime_of(backend, backend_options={"A": {"fast": True}}))
-    assert backend.given == {"fast": True}
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"quick": True}, r"^A: the backend has no option 'quick'.*Expected .*fast.*Leave it out"),
-        ({"fast": "yes"}, r"^A: the option 'fast' cannot have this value"),
-    ],
-)
-def test_options_of_a_backend_that_is_not_chosen_are_checked_too(
-    options: dict[str, object], text: str
-) -> None:
-    with pytest.raises(InvalidArgumentError, match=text):
-        runtime_of(Taking("A"), backends=["CpuRef"], backend_options={"A": options})
-    runtime_of(Taking("A"), backends=["CpuRef"], backend_options={"A": {"fast": True}})
-
-
-def test_memory_strategies_of_backends_that_are_not_chosen_are_checked_too() -> None:
-    with pytest.raises(InvalidArgumentError, match="Greedy"):
-        runtime_of(Taking("A"), backends=["CpuRef"], memory_strategies={"A": "GreedyBySizes"})
-
-
 def test_options_of_a_backend_that_cannot_be_loaded_here_are_no_error() -> None:
     def fail() -> FakeBackend:
         raise OSError("the device is not there")
@@ -468,48 +301,3 @@ def test_options_of_a_backend_that_cannot_be_loaded_here_are_no_error() -> None:
     registry.register("B", fail)
     options = {"B": {"anything": 1}}
     Runtime(RuntimeOptions(backends=["A"], registry=registry, backend_options=options))
-
-
-class Allocating(FakeBackend):
-    """Takes any allocator."""
-
-    def __init__(self) -> None:
-        super().__init__("A")
-
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
-        return True
-
-
-class Counting(ICustomAllocator):
-    """Counts what is taken from it."""
-
-    count = 0
-
-    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
-        self.count += 1
-        return DefaultAllocator().allocate(size_bytes, alignment_bytes)
-
-    def free(self, memory: Array) -> None:
-        return
-
-
-def runtime_with(registry: BackendRegistry, *allocators: ICustomAllocator) -> Runtime:
-    """A runtime of a shared registry, with an allocator or without."""
-    custom = dict.fromkeys(["A"], allocators[0]) if allocators else {}
-    return Runtime(RuntimeOptions(backends=["A"], registry=registry, custom_allocators=custom))
-
-
-def test_an_allocator_is_used_by_the_runtime_that_it_was_given_to_alone() -> None:
-    registry = BackendRegistry()
-    registry.register("A", Allocating)
-    first, other = Counting(), Counting()
-    runtimes = [
-        runtime_with(registry, first),
-        runtime_with(registry),
-        runtime_with(registry, other),
-    ]
-    for runtime in runtimes:
-        Model(chain(), runtime)(floats(-1, 2, 3, 4))
-    assert (first.count, other.count) == (1, 1)
-    Model(chain(), runtime_with(registry))(floats(-1, 2, 3, 4))
-    assert (first.count, other.count) == (1, 1)

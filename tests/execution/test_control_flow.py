@@ -30,7 +30,6 @@ from armpy.errors import (
 from armpy.execution import LoadedNetwork
 from armpy.execution.steps.control_flow import Targets, _resized
 from armpy.graph import Graph, Value
-from armpy.graph.nesting import MAX_NESTING
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Comparison, Concat, ElementwiseBinary, ExpandDims, If, While
@@ -54,7 +53,6 @@ from armpy_testing.models.control_flow import (
     applied,
     below,
     chosen,
-    counter,
     counting,
     graph_of,
     growing,
@@ -91,23 +89,6 @@ def test_the_condition_chooses_the_graph(
     np.testing.assert_array_equal(result, expected)
 
 
-def test_the_condition_may_be_a_scalar_or_a_constant() -> None:
-    net = Network()
-    x = net.input("x", f32(2))
-    net.output("y", net.add(If(PLUS, TIMES), net.constant(np.array(False)), x))
-    np.testing.assert_array_equal(run(net.build(), floats(3, 4))[0], [6, 8])
-
-
-def test_a_condition_of_several_elements_is_an_error_of_the_layer() -> None:
-    net = Network()
-    condition = net.input("condition", TensorInfo((None,), DataType.BOOLEAN))
-    net.output("y", net.add(If(PLUS, TIMES), condition, net.input("x", f32(2)), name="choice"))
-    model = Model(net, runtime_of())
-    np.testing.assert_array_equal(model(YES, floats(3, 4)), [4, 5])
-    with pytest.raises(LayerValidationError, match=r"If 'choice': .*truth value.*BOOLEAN \(2,\)"):
-        model(np.array([True, False]), floats(3, 4))
-
-
 def test_graphs_may_give_different_shapes_and_ranks() -> None:
     square = graph_of([f32(None)], lambda net, x: net.constant(np.ones((2, 2), np.float32)))
     model = Model(chosen(PLUS, square, f32(2)), runtime_of())
@@ -115,31 +96,6 @@ def test_graphs_may_give_different_shapes_and_ranks() -> None:
         result = model(condition, floats(3, 4))
         assert isinstance(result, np.ndarray)
         assert result.shape == shape
-
-
-def test_layers_behind_one_of_unknown_shape_run_for_whatever_comes_out() -> None:
-    long = graph_of([f32(None)], lambda net, x: net.constant(floats(1, -2, 3)))
-    net = Network()
-    x = net.input("x", f32(2))
-    y = net.add(If(PLUS, long), net.input("c", BOOL), x, name="choice")
-    net.output("relu", net.add(RELU, y, name="behind"))
-    net.output("before", net.add(RELU, x, name="before"))
-    model = Model(net, runtime_of())
-    for _ in range(2):
-        np.testing.assert_array_equal(model(floats(-3, 4), YES)[0], [0, 5])
-        np.testing.assert_array_equal(model(floats(-3, 4), NO)[0], [1, 0, 3])
-        np.testing.assert_array_equal(model(floats(-3, 4), NO)[1], [0, 4])
-    assert loaded(model).output_infos([(2,), (1,)])[0].shape == (None,)
-    assert loaded(model).output_infos([(2,), (1,)])[1].shape == (2,)
-
-
-def test_a_graph_may_hand_its_inputs_and_constants_on() -> None:
-    def build(net: Network, x: Value, y: Value) -> tuple[Value, ...]:
-        return (y, x, x, net.constant(floats(7)))
-
-    graph = graph_of([f32(1), f32(1)], build)
-    results = run(chosen(graph, graph, f32(1), f32(1)), YES, floats(1), floats(2))
-    np.testing.assert_array_equal(np.concatenate(results), [2, 1, 1, 7])
 
 
 def test_a_loop_runs_until_its_condition_is_false() -> None:
@@ -172,14 +128,6 @@ def test_carried_values_may_change_places() -> None:
     np.testing.assert_array_equal(np.concatenate(results), [10, 55, 89])
 
 
-@pytest.mark.parametrize("info", [f32(None), ANY], ids=str)
-def test_carried_values_may_grow(info: TensorInfo) -> None:
-    model = Model(growing(5, f32(None)), runtime_of())
-    for first in (0, 3, 5, 0):
-        _, values = model(ints(first), floats(9, 8))
-        np.testing.assert_array_equal(values, [9, 8, *[1] * (5 - first)])
-
-
 def test_a_carried_value_may_change_its_rank() -> None:
     body = counting(ANY, body=lambda net, i, x: (net.add(ExpandDims(0), x),))
     graph = graph_of(
@@ -193,18 +141,6 @@ def test_a_value_that_may_not_grow_is_an_error_of_the_body() -> None:
     text = r"While 'grow' / condition / input 'in1': .*Expected \(2,\); got \(3,\)"
     with pytest.raises(InvalidArgumentError, match=text):
         run(growing(5, f32(2)), ints(0), floats(9, 8))
-
-
-def test_what_follows_a_growing_loop_is_planned_for_the_final_shape() -> None:
-    net = Network()
-    inputs = [net.input("i", i32(1)), net.input("x", f32(None))]
-    inner = growing(4)
-    (layer,) = inner.layers
-    grown = net.add_layer(layer.operation, inputs, name="grow").outputs[1]
-    net.output("y", net.add(ADD, grown, net.constant(floats(1)), name="behind"))
-    model = Model(net, runtime_of())
-    np.testing.assert_array_equal(model(ints(1), floats(0)), [1, 2, 2, 2])
-    np.testing.assert_array_equal(model(ints(3), floats(0)), [1, 2])
 
 
 def test_control_flow_lies_in_control_flow() -> None:
@@ -236,43 +172,9 @@ def test_control_flow_lies_in_control_flow() -> None:
     assert {"outer/body/choice/then", "outer/body/choice/else"} <= inside
 
 
-def test_control_flow_may_lie_very_deep() -> None:
-    graph = PLUS
-    for _ in range(MAX_NESTING):
-        graph = chosen_again(graph)
-    np.testing.assert_array_equal(run(graph, floats(1, 2))[0], [2, 3])
-
-
 def chosen_again(graph: Graph) -> Graph:
     """``x -> graph(x)`` by an If whose condition is true."""
     return graph_of([f32(None)], lambda net, x: net.add(If(graph, graph), net.constant([True]), x))
-
-
-def test_one_graph_in_several_layers_is_prepared_once() -> None:
-    shared = loop(3)
-    net = Network()
-    condition = net.input("condition", TensorInfo((1,), DataType.BOOLEAN))
-    i = net.input("i", i32(1))
-    for name in ("first", "second"):
-        operation = If(shared, shared)
-        net.output(name, net.add(operation, condition, i, name=name))
-    model = Model(net, runtime_of())
-    np.testing.assert_array_equal(model(YES, ints(0))[1], [3])
-    places = [layer.inside for layer in placement_of(model).layers if layer.operation == "While"]
-    assert places == ["first/then"]
-
-
-def test_a_constant_condition_leaves_the_layers_of_the_branch_that_runs() -> None:
-    """No If is left, and nothing of the other branch."""
-    net = Network()
-    i = net.input("i", i32(1))
-    operation = If(loop(3), loop(5))
-    net.output("three", net.add(operation, net.constant([True]), i, name="three"))
-    net.output("five", net.add(operation, net.constant([False]), i, name="five"))
-    model = Model(net, runtime_of())
-    assert [out.tolist() for out in model(ints(0))] == [[3], [5]]
-    layers = placement_of(model).layers
-    assert {layer.operation for layer in layers if not layer.inside} == {"While"}
 
 
 class TestInvalidBranches:
@@ -486,27 +388,6 @@ class TestPlacement:
         assert (manager.held, manager.most_held) == (0, 1)
 
 
-def test_errors_inside_name_the_way_to_the_layer() -> None:
-    faults = {"execute": RuntimeError("broken")}
-    backend = FakeBackend("Fake", {ElementwiseBinary}, faults=faults)
-    model = Model(loop(3), runtime_of(backend))
-    with pytest.raises(
-        BackendError, match=r"While 'loop' / body / Fake / ElementwiseBinary 'count': .*broken"
-    ):
-        model(ints(0))
-
-
-def test_profiles_hold_the_layers_inside() -> None:
-    model = Model(loop(3), runtime_of(profiling=True))
-    model(ints(0))
-    profiler = loaded(model).profiler
-    assert profiler is not None
-    counts = {(s.name, s.backend): s.count for s in profiler.statistics()}
-    assert counts["Execute", ""] == 1
-    assert counts["While 'loop'", "host"] == 1
-    assert counts["ElementwiseBinary 'count'", "CpuRef"] == 3
-
-
 def test_outputs_of_unknown_shape_are_written_to_arrays_that_fit() -> None:
     model = Model(growing(3), runtime_of())
     inputs: dict[str, object] = {"in0": ints(1), "in1": floats(5)}
@@ -515,17 +396,6 @@ def test_outputs_of_unknown_shape_are_written_to_arrays_that_fit() -> None:
     np.testing.assert_array_equal(array, [5, 1, 1])
     with pytest.raises(InvalidArgumentError, match=r"output 'out1'|shape \(3,\); got float32 \(4,"):
         model.run(inputs, {"out1": np.zeros(4, np.float32)})
-
-
-def test_a_loop_feeds_a_variable() -> None:
-    net = Network()
-    state = net.variable("state", i32(1))
-    limited = net.add(counter(3), state, name="loop")
-    total = net.add(ADD, limited, net.input("x", i32(1)))
-    net.assign(state, total)
-    net.output("total", total)
-    model = Model(net, runtime_of())
-    assert [int(model(ints(-1))[0]) for _ in range(3)] == [2, 2, 2]
 
 
 def test_the_callers_interrupt_ends_a_loop() -> None:

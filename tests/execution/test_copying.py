@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
-import mmap
 import multiprocessing
 import os
 import pickle
@@ -45,44 +43,6 @@ def test_a_copy_is_loaded_anew_with_the_same_options(twice: Any) -> None:
         assert other(IMAGE).dtype == np.float32
 
 
-def test_a_model_made_of_a_network_is_copied_with_its_network() -> None:
-    with relu() as model:
-        text = pickle.dumps(model)
-    with pickle.loads(text) as other:
-        assert other(floats(-1, 0, 2)[None]).tolist() == [[0, 0, 2]]
-        assert [*(other.runtime.options.backends or ())] == ["CpuRef"]
-
-
-@pytest.mark.parametrize(
-    "source",
-    [bytes, bytearray, memoryview, io.BytesIO, lambda data: np.frombuffer(data, np.uint8)],
-    ids=["bytes", "bytearray", "memoryview", "BytesIO", "ndarray"],
-)
-def test_a_model_of_contents_is_copied_with_them(source: Any) -> None:
-    with (
-        armpy.load(source(DIGITS.read_bytes()), **REAL) as model,
-        pickle.loads(pickle.dumps(model)) as other,
-    ):
-        np.testing.assert_array_equal(other(IMAGE), model(IMAGE))
-
-
-def test_an_open_file_is_read_from_where_it_stands_and_stays_open(tmp_path: Path) -> None:
-    path = tmp_path / "with a head"
-    path.write_bytes(b"head" + DIGITS.read_bytes())
-    with path.open("rb") as file:
-        file.seek(4)
-        with armpy.load(file, **REAL) as model:
-            assert model(IMAGE).shape == (1, 10)  # type: ignore[union-attr]
-        assert not file.closed
-
-
-def test_a_mapped_file_is_contents() -> None:
-    with DIGITS.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    with armpy.load(mapped, **REAL) as model:
-        assert model.outputs[0].shape == (1, 10)
-
-
 def test_variants_are_copied_by_what_made_them() -> None:
     with relu() as model:
         both = model.reshape({"x": (2, 3)}).with_outputs(["relu"])
@@ -90,19 +50,6 @@ def test_variants_are_copied_by_what_made_them() -> None:
             outputs = other.run({"x": np.full((2, 3), -1, np.float32)})
     assert [*outputs] == ["relu"]
     assert outputs["relu"].shape == (2, 3)
-
-
-def test_a_copy_begins_with_initial_state() -> None:
-    net = Network("counting")
-    count = net.variable("count", f32(1), key="count")
-    following = net.add(ADD, count, net.constant(np.float32(1)))
-    net.assign(count, following)
-    net.output("y", net.add(ADD, net.input("x", f32(1)), following))
-    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
-        assert model(floats(0)) == 1
-        with copy.deepcopy(model) as other:
-            assert other(floats(0)) == 1
-        assert model(floats(0)) == 2
 
 
 @NEEDS_REPLACEABLE_FILES
@@ -253,14 +200,6 @@ def test_models_have_a_line_and_a_table_for_notebooks() -> None:
     assert "closed" in model._repr_html_()
 
 
-def test_a_model_with_many_inputs_shows_the_first() -> None:
-    net = Network("many")
-    values = [net.input(f"x{i}", f32(1)) for i in range(5)]
-    net.output("y", values[4])
-    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
-        assert "x2 FLOAT32 (1,) and 2 more -> y" in repr(model)
-
-
 def test_warming_up_prepares_and_runs_every_shape_once() -> None:
     with relu() as model:
         model.warm_up({"x": (4, 3)})
@@ -282,16 +221,3 @@ def test_warming_up_leaves_state_alone() -> None:
         model(floats(5))
         model.warm_up()
         assert model(floats(0)) == 5
-
-
-def test_a_model_is_closed_at_the_end_of_async_with() -> None:
-    import asyncio
-
-    async def run() -> Model:
-        async with relu() as model:
-            assert (await model.run_async({"x": floats(-1, 0, 1)[None]}))["y"].tolist() == [
-                [0, 0, 1]
-            ]
-        return model
-
-    assert asyncio.run(run()).is_closed

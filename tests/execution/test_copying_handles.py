@@ -17,17 +17,11 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
-    Activation,
-    ActivationFunction,
-    Concat,
-    ElementwiseUnary,
     If,
-    Splitter,
-    UnaryOperation,
     While,
 )
 from armpy.ops.operation import Array
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.models.control_flow import applied, below, counting
 from armpy_testing.models.networks import ADD, RELU, f32, floats, ints
 from tests.support.copying_handles import CopyingHandle, copying
@@ -81,19 +75,6 @@ def test_an_access_that_fails_is_ended_too() -> None:
     assert not target.num_open
 
 
-def parts() -> Network:
-    """RELUs, parts of a tensor, and a tensor of parts, with values in between."""
-    net = Network()
-    relu = Activation(ActivationFunction.RELU)
-    x = net.add(relu, net.input("x", f32(4)))
-    low, high = net.add_layer(Splitter(2, 0), [x]).outputs
-    joined = net.add(Concat(0), net.add(ADD, high, low), net.add(relu, low))
-    net.output("y", net.add(relu, joined))
-    net.output("again", joined)
-    net.output("same", joined)
-    return net
-
-
 Make = Callable[[], IBackendInternal]
 
 
@@ -113,25 +94,6 @@ def runs(
     for first, second in zip(*results, strict=True):
         np.testing.assert_array_equal(first, second)
     return results[1], len(factory.made)
-
-
-@pytest.mark.parametrize("make", [ReferenceBackend, NumbaBackend])
-def test_results_that_pass_through_copying_tensors_are_right(make: Make) -> None:
-    results, num_made = runs(parts(), make(), floats(-1, 2, 3, 4))
-    assert [r.tolist() for r in results] == [[3, 6, 0, 2]] * 3
-    assert num_made or make is NumbaBackend  # which compiles all of it to one layer
-
-
-@pytest.mark.parametrize("make", [ReferenceBackend, NumbaBackend])
-def test_tensors_between_two_backends_are_right(make: Make) -> None:
-    net = Network()
-    x = net.add(RELU, net.input("x", f32(3)))
-    negative = net.add(ElementwiseUnary(UnaryOperation.NEG), x)
-    net.output("y", net.add(ADD, net.add(ADD, negative, negative), x))
-    other = FakeBackend("Other", {ElementwiseUnary})  # shares the host's memory
-    results, num_made = runs(net, make(), floats(-1, 2, 3), other)
-    assert results[0].tolist() == [0, -2, -3]
-    assert num_made
 
 
 @pytest.mark.parametrize("make", [ReferenceBackend, NumbaBackend])

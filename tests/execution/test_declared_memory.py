@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import allocate_memory
 from armpy.backend import (
-    ALIGNMENT_BYTES,
     MOST_ALIGNMENT_BYTES,
     ExternalMemory,
     MemorySource,
@@ -26,14 +24,13 @@ from armpy.errors import (
     ParserError,
 )
 from armpy.execution import NetworkProperties
-from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary, If, NonZero
+from armpy.ops import If, NonZero
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy
-from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.vector_backend import GARBAGE, VectorBackend, VectorFactory
 from armpy_testing.models.control_flow import BOOL
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, placement_of
@@ -68,10 +65,6 @@ def check(model: Model, x: Array = X) -> None:
         np.testing.assert_array_equal(array, before)
 
 
-def copies(model: Model) -> list[str]:
-    return [layer.layer for layer in placement_of(model).layers if layer.operation == "MemCopy"]
-
-
 def lying(array: Array, alignment_bytes: int, beyond_bytes: int, padding_bytes: int = 64) -> Array:
     """A copy that begins some bytes after a multiple, with garbage around it."""
     raw = np.full(
@@ -81,64 +74,6 @@ def lying(array: Array, alignment_bytes: int, beyond_bytes: int, padding_bytes: 
     view: Array = raw[start : start + array.nbytes].view(array.dtype)
     view[...] = array
     return view
-
-
-ALIGNMENTS = [1, 4, 32, 64, 128, 1024, MOST_ALIGNMENT_BYTES]
-
-
-@pytest.mark.parametrize("padding", [1, 16, 256])
-@pytest.mark.parametrize("alignment", ALIGNMENTS)
-def test_all_that_workloads_see_lies_as_declared(alignment: int, padding: int) -> None:
-    simd = VectorBackend(alignment, padding)
-    check(Model(odd(), runtime_of(simd)))
-    assert simd.seen
-    assert simd.misplaced == []
-
-
-@pytest.mark.parametrize("operations", [{Activation}, {ElementwiseBinary}])
-def test_tensors_of_other_backends_lie_as_declared_or_are_copied(operations: set[type]) -> None:
-    for alignment, padding in ((32, 64), (256, 1), (1, 512)):
-        simd = VectorBackend(alignment, padding, operations)
-        check(Model(odd(), runtime_of(simd)))
-        assert simd.seen
-        assert simd.misplaced == []
-
-
-def test_what_lies_well_in_the_cores_arenas_is_not_copied() -> None:
-    simd = VectorBackend(ALIGNMENT_BYTES, 32, {Activation})
-    model = Model(odd(), runtime_of(simd))
-    check(model)
-    # `s` is written to the caller's array, and copied from there; `r` is read where it lies.
-    assert copies(model) == ["[ s CpuRef -> Simd ]"]
-
-
-def test_copies_that_alignment_takes_have_a_reason_in_the_placement() -> None:
-    model = Model(odd(), runtime_of(VectorBackend(128, 16)))
-    model.warm_up()
-    refused = [(r.layer, r.backend, r.text) for r in placement_of(model).refusals]
-    text = "'test/vectors' needs tensors at multiples of 128 bytes, rounded up to multiples of 16"
-    assert refused == [
-        ("[ x host -> Simd ]", "Simd", text),
-        ("[ y Simd -> host ]", "host", text),
-        ("[ s Simd -> host ]", "host", text),
-    ]
-
-
-def test_factories_that_declare_nothing_take_the_callers_arrays() -> None:
-    simd = VectorBackend()
-    model = Model(odd(), runtime_of(simd))
-    x = lying(X, 64, 4)
-    check(model, x)
-    assert copies(model) == []
-    model(x)
-    assert x.ctypes.data in simd.seen
-
-
-@pytest.mark.parametrize("beyond", [4, 1, 20])
-def test_a_view_that_is_misaligned_by_one_element_is_copied(beyond: int) -> None:
-    simd = VectorBackend(64)
-    check(Model(odd(), runtime_of(simd)), lying(X, 64, beyond))
-    assert simd.misplaced == []
 
 
 def test_padding_that_is_written_harms_no_neighbour() -> None:
@@ -191,27 +126,6 @@ def test_tensors_of_control_flow_lie_as_declared() -> None:
 
 
 # Plans
-
-
-def test_arenas_are_planned_in_blocks() -> None:
-    model = Model(odd(), runtime_of(VectorBackend(16, 256)))
-    model.warm_up()
-    latest = model.runtime.get_network(model.network_id).latest
-    assert latest is not None
-    program = latest.program
-    assert isinstance(program, CompiledProgram)
-    offsets = [tensor.offset_bytes for tensor in program.network.memory.tensors.values()]
-    assert offsets
-    assert all(offset % 256 == 0 for offset in offsets)
-    assert all(size % 256 == 0 for size in program.network.memory.arenas.values())
-
-
-def test_an_arena_of_another_network_is_only_taken_where_it_is_aligned() -> None:
-    plain, strict = VectorBackend(), VectorBackend(MOST_ALIGNMENT_BYTES)
-    for _ in range(8):
-        check(Model(odd(), runtime_of(plain)))
-        check(Model(odd(), runtime_of(strict)))
-    assert strict.misplaced == []
 
 
 def test_a_program_that_was_made_for_less_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,19 +217,6 @@ def test_imported_tensors_overlap_with_their_padding() -> None:
             model.run({"x": first}, {"y": other})
 
 
-@NEEDS_SHARED_MEMORY
-def test_memory_that_is_made_for_a_model_lies_as_its_backends_declare() -> None:
-    simd = VectorBackend(1024, 512)
-    with Model(odd(), runtime_of(simd)) as model:
-        model.warm_up()
-        memory = allocate_memory([(model, "x")])
-        assert memory.size_bytes == 512
-        tensor = model.import_inputs({"x": memory})["x"]
-        memory.map()[:28] = X.view(np.uint8)
-        np.testing.assert_array_equal(model(tensor)[0], wanted(X)[0])
-        assert simd.misplaced == []
-
-
 def test_memory_for_a_tensor_keeps_its_padding() -> None:
     tensor = empty_tensor(f32(7), 256, 1024)
     assert tensor.shape == (7,)
@@ -346,12 +247,6 @@ def test_a_backend_that_declares_nonsense_is_left_out_with_the_reason() -> None:
     check(model)
     assert {layer.backend for layer in placement_of(model).layers} == {"CpuRef"}
     assert any("alignment_bytes" in refusal.text for refusal in placement_of(model).refusals)
-
-
-def test_backends_that_declare_nothing_are_as_before() -> None:
-    model = Model(odd(), runtime_of(FakeBackend("Fake")))
-    check(model)
-    assert copies(model) == []
 
 
 # Memory that compiled programs need counts like any other

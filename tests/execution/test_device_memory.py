@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from armpy import MemorySource, NetworkProperties
 from armpy.backend import (
     DeviceMemoryRequest,
     ExternalMemory,
-    HostTensorHandle,
     ITensorHandle,
     ITensorHandleFactory,
     NetworkResources,
@@ -43,7 +41,7 @@ from armpy_testing.backends.device_memory import (
     Memory,
     shared,
 )
-from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
+from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.models.networks import (
     ADD,
     MUL,
@@ -180,40 +178,6 @@ def scaled(shape: int | None = 4) -> Graph:
     return net.build()
 
 
-def test_each_constant_is_made_once_when_the_network_is_loaded() -> None:
-    backend = OwnConstants()
-    model = Model(scaled(), runtime_of(backend))
-    assert len(backend.memory.constants) == 2
-    held = model.create_working_memory()
-    execution = model.bind({"x": VALUES})
-    threads = [threading.Thread(target=lambda: model(VALUES)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    np.testing.assert_array_equal(model(VALUES), 3 * VALUES + 2)
-    np.testing.assert_array_equal(held.run({"x": VALUES})["y"], 3 * VALUES + 2)
-    np.testing.assert_array_equal(execution()["y"], 3 * VALUES + 2)
-    assert len(backend.memory.constants) == 2
-
-
-def test_it_is_not_made_again_for_other_shapes() -> None:
-    backend = OwnConstants()
-    model = Model(scaled(None), runtime_of(backend))
-    for length in (4, 3, 2, 4):
-        np.testing.assert_array_equal(model(VALUES[:length]), 3 * VALUES[:length] + 2)
-    assert len(backend.memory.constants) == 2
-
-
-def test_every_network_has_its_own() -> None:
-    backend = OwnConstants()
-    runtime = runtime_of(backend)
-    models = [Model(scaled(), runtime) for _ in range(3)]
-    assert len(backend.memory.constants) == 6
-    for model in models:
-        np.testing.assert_array_equal(model(VALUES), 3 * VALUES + 2)
-
-
 def test_a_constant_for_which_the_device_has_no_room_costs_it_its_layers() -> None:
     backend = OwnConstants(memory=Memory(7))  # two of 4 bytes each
     model = Model(scaled(), runtime_of(backend))
@@ -225,34 +189,6 @@ def test_a_constant_for_which_the_device_has_no_room_costs_it_its_layers() -> No
     np.testing.assert_array_equal(model(VALUES), 3 * VALUES + 2)
     with pytest.raises(MemoryLimitError, match=r"^Npu / .*create_constant_handle: the device is"):
         Model(scaled(), runtime_of(backend, backends=["Npu"]))
-
-
-class Looking(FakeBackend):
-    """Keeps the handles of what it reads as a constant."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[ITensorHandle] = []
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        assert inputs[1] is not None
-        self.seen.append(inputs[1])
-        step.right.execute(inputs, outputs)
-
-
-def test_backends_that_do_not_say_otherwise_read_constants_where_they_are() -> None:
-    backend = Looking()
-    three = np.full(4, 3, np.float32)
-    net = Network()
-    net.output("y", net.add(MUL, net.input("x", f32(4)), net.constant(three)))
-    model = Model(net, runtime_of(backend))
-    for _ in range(2):
-        np.testing.assert_array_equal(model(VALUES), 3 * VALUES)
-    np.testing.assert_array_equal(model.create_working_memory().run({"x": VALUES})["y"], 3 * VALUES)
-    assert len(backend.seen) == 3
-    (handle,) = set(backend.seen)
-    assert type(handle) is HostTensorHandle
-    assert np.shares_memory(handle.array, three)
 
 
 # In protected mode nothing of a network's tensors is mapped, copied or shown by the core
@@ -291,14 +227,6 @@ def test_a_network_runs_on_protected_tensors_and_none_is_mapped() -> None:
     assert device.num_maps == 0
     assert secrets.given == 0
     assert len(secrets.contents) == 2  # the application's own
-
-
-def test_what_finds_maps_out_finds_them() -> None:
-    device = ProtectedDevice()
-    with Model(chain(3), runtime_of(device, custom_allocators={"Npu": device.secrets})) as model:
-        with pytest.raises(ArmpyError, match="a protected tensor was mapped"):
-            model(SECRET)
-        assert device.num_maps == 1
 
 
 def test_sources_of_protected_memory_are_imported_in_every_call() -> None:

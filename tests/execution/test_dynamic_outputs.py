@@ -35,14 +35,12 @@ from armpy.execution import LoadedNetwork
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Concat, If, Reshape, Shape
 from armpy.ops.operation import Array, Operand, OperandInfos, Operation
 from armpy.ops.operation import rule as type_rule
 from armpy.tensor import Shape as TensorShape
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import FakeBackend, FunctionWorkload, runtime_of
-from armpy_testing.models.control_flow import BOOL, graph_of
 from armpy_testing.models.networks import ADD, RELU, f32, floats, i32, placement_of
 
 
@@ -131,51 +129,11 @@ def check(results: Array | tuple[Array, ...], x: Array) -> None:
     np.testing.assert_array_equal(relu, np.maximum(x, 0))
 
 
-@pytest.mark.parametrize("knows_rank", [True, False])
-@pytest.mark.parametrize("length", [5, None])
-def test_the_rest_runs_for_whatever_shape_comes_out(knows_rank: bool, length: int | None) -> None:
-    model = Model(positives(knows_rank=knows_rank, length=length), runtime_of(PositivesBackend()))
-    for x in (X, -X, floats(1, 1, 1, 1, 1), floats(0, 0, 0, 0, 0), X):
-        check(model(x), x)
-
-
 def test_dimensions_that_depend_on_values_are_unknown() -> None:
     model = Model(positives(), runtime_of(PositivesBackend()))
     network: LoadedNetwork = model.runtime.get_network(model.network_id)
     shapes = [info.shape for info in network.output_infos([(5,)])]
     assert shapes == [(None,), (None,), (5,)]
-
-
-def test_one_such_layer_may_follow_another() -> None:
-    net = Network()
-    first = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
-    moved = net.add(ADD, first, net.constant(floats(-2)))
-    second, indices = net.add_layer(Positives(), [moved]).outputs
-    net.output("y", net.add(Concat(0), second, first))
-    net.output("indices", indices)
-    model = Model(net, runtime_of(PositivesBackend()))
-    y, indices_found = model(X)
-    np.testing.assert_array_equal(y, [2, 3, 2, 4, 5])
-    np.testing.assert_array_equal(indices_found, [1, 2])
-
-
-def test_what_comes_out_may_decide_on_shapes_itself() -> None:
-    net = Network()
-    x = net.input("x", f32(6))
-    positives_found, indices = net.add_layer(Positives(), [net.input("which", f32(7))]).outputs
-    net.output("y", net.add(Reshape(), x, indices))
-    net.output("shape", net.add(Shape(), positives_found))
-    model = Model(net, runtime_of(PositivesBackend()))
-    data = np.arange(6, dtype=np.float32)
-    which = np.zeros(7, np.float32)
-    which[[2, 3]] = 1
-    y, shape = model(data, which)
-    np.testing.assert_array_equal(y, data.reshape(2, 3))
-    np.testing.assert_array_equal(shape, [2])
-    which[[1, 2, 3]] = 1, 0, 0
-    which[6] = 1
-    y, shape = model(data, which)
-    np.testing.assert_array_equal(y, data.reshape(1, 6))
 
 
 def test_a_constant_operand_is_handed_to_the_workload() -> None:
@@ -184,19 +142,6 @@ def test_a_constant_operand_is_handed_to_the_workload() -> None:
     net.output("x", net.input("x", f32(1)))
     values, _ = Model(net, runtime_of(PositivesBackend()))(floats(0))
     np.testing.assert_array_equal(values, [2, 4, 5])
-
-
-def test_the_report_names_such_layers_and_who_runs_them() -> None:
-    model = Model(positives(), runtime_of(PositivesBackend()))
-    assert placement_of(model).layers_by_backend == {"CpuRef": 2, "Positive": 1}
-    model(X)
-    assert placement_of(model).layers_by_backend == {"CpuRef": 3, "Positive": 1}
-    assert {layer.layer for layer in placement_of(model).layers} == {
-        "before",
-        "positives",
-        "after",
-        "aside",
-    }
 
 
 def test_only_capable_backends_are_asked() -> None:
@@ -255,46 +200,6 @@ def test_cpu_ref_checks_outputs_whose_shape_is_declared() -> None:
     np.testing.assert_array_equal(outputs[0].map(), [2, 4, 5])
     with pytest.raises(LayerValidationError, match=r"another shape.*Expected \(3,\); got \(2,\)"):
         workload.execute([HostTensorHandle(f32(5), -X)], outputs)
-
-
-def test_the_callers_arrays_are_checked_when_the_shape_is_known() -> None:
-    model = Model(positives(), runtime_of(PositivesBackend()))
-    array = np.zeros(3, np.int32)
-    assert model.run({"x": X}, {"indices": array})["indices"] is array
-    np.testing.assert_array_equal(array, [1, 3, 4])
-    with pytest.raises(InvalidArgumentError, match=r"output '.*shape \(2,\); got int32 \(3,\)"):
-        model.run({"x": -X}, {"indices": array})
-    with pytest.raises(InvalidArgumentError, match=r"shape \(\?,\); got int32 \(1, 3\)"):
-        model.run({"x": X}, {"indices": array.reshape(1, 3)})
-
-
-def test_results_of_such_layers_are_arrays_of_the_callers_own() -> None:
-    net = Network()
-    values = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
-    net.output("first", values)
-    net.output("second", values)
-    model = Model(net, runtime_of(PositivesBackend()))
-    first, second = model(X)
-    assert not np.shares_memory(first, second)
-    first[:] = 0
-    np.testing.assert_array_equal(model(X)[1], [2, 4, 5])
-
-
-def test_programs_for_shapes_that_came_out_are_kept_to_a_number() -> None:
-    model = Model(positives(length=None), runtime_of(PositivesBackend(), program_cache_size=4))
-    network: LoadedNetwork = model.runtime.get_network(model.network_id)
-    for count in range(30):
-        model(np.ones(count, np.float32))
-    assert len(network.program_cache.programs) == 4
-
-
-def test_such_layers_may_be_in_graphs_that_control_flow_runs() -> None:
-    inner = graph_of([f32(5)], lambda net, x: net.add_layer(Positives(), [x]).outputs[0])
-    other = graph_of([f32(5)], lambda net, x: x)
-    graph = graph_of([BOOL, f32(5)], lambda net, c, x: net.add(If(inner, other), c, x))
-    model = Model(graph, runtime_of(PositivesBackend()))
-    np.testing.assert_array_equal(model(np.array([True]), X), [2, 4, 5])
-    np.testing.assert_array_equal(model(np.array([False]), X), X)
 
 
 def test_a_variable_keeps_its_shape() -> None:

@@ -7,7 +7,6 @@ import re
 import threading
 import weakref
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -28,14 +27,11 @@ from armpy_testing.backends.fake_backends import (
     Handles,
     Outputs,
     OwnMemoryBackend,
-    RecordingContext,
     Step,
     runtime_of,
 )
-from armpy_testing.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
-from armpy_testing.models.control_flow import loop
-from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats
-from tests.execution.test_dynamic_outputs import PositivesBackend, positives
+from armpy_testing.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change
+from armpy_testing.models.networks import ADD, chain, diamond, f32, floats
 
 BACKENDS: list[list[FakeBackend]] = [
     [],
@@ -60,24 +56,6 @@ def test_each_call_reads_the_arrays_as_they_are_and_writes_where_it_wrote_before
     x[:] = floats(2, 2, 0, 1)
     execution()
     assert y.tolist() == [9, 9, 1, 5]
-
-
-def test_outputs_without_an_array_are_made_once() -> None:
-    execution = Model(chain(3), runtime_of()).bind({"x": floats(1, 2, 3, 4)})
-    y = execution.outputs["y"]
-    assert execution()["y"] is y
-    assert y.tolist() == [4, 5, 6, 7]
-
-
-def test_a_workload_is_asked_once_what_it_makes_of_its_arrays() -> None:
-    backend = BindingBackend()
-    model = Model(chain(3), runtime_of(backend))
-    x = floats(1, 2, 3, 4)
-    execution = model.bind({"x": x})
-    assert backend.log == ["bind"] * 3
-    for _ in range(2):
-        assert execution()["y"].tolist() == [4, 5, 6, 7]
-    assert backend.log == ["bind"] * 3 + ["call"] * 6
 
 
 @pytest.mark.parametrize("fault", [ValueError("odd"), KeyboardInterrupt("odd"), None, 5])
@@ -183,22 +161,6 @@ def test_two_outputs_in_one_array_are_an_error() -> None:
         Model(net, runtime_of()).bind({"x": floats(1, 2, 3, 4)}, {"first": y, "second": y[:]})
 
 
-@pytest.mark.parametrize("backends", BACKENDS, ids=IDS)
-@pytest.mark.parametrize(
-    ("attribute", "value"), [("shape", (2, 2)), ("dtype", np.dtype(np.int32)), ("strides", (0,))]
-)
-def test_what_becomes_of_the_callers_array_objects_does_not_matter(
-    backends: list[FakeBackend], attribute: str, value: object
-) -> None:
-    x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
-    seen = y[:]
-    execution = Model(chain(3), runtime_of(*backends)).bind({"x": x}, {"y": y})
-    change(x, attribute, value)
-    change(y, attribute, value)
-    execution()
-    assert seen.tolist() == [4, 5, 6, 7]
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", [slice(None), slice(0, 4)], ids=["whole", "a part"])
 def test_arrays_that_are_bound_cannot_be_resized(part: slice) -> None:
@@ -226,16 +188,6 @@ def test_arrays_live_as_long_as_the_execution() -> None:
     del execution
     gc.collect()
     assert gone() is None
-
-
-def test_executions_of_one_network_do_not_disturb_each_other() -> None:
-    model = Model(diamond(), runtime_of(CompilingBackend()))
-    arrays = [np.full(4, number, np.float32) for number in range(3)]
-    executions = [model.bind({"x": x}) for x in arrays]
-    for execution in executions:
-        execution()
-    assert [e.outputs["y"][0] for e in executions] == [1, 5, 9]
-    assert model(arrays[2]).tolist() == [9, 9, 9, 9]  # type: ignore[union-attr]
 
 
 def test_two_threads_in_one_execution_are_an_error_of_the_second() -> None:
@@ -280,15 +232,6 @@ def test_an_execution_that_is_under_way_when_the_model_is_closed_comes_to_its_en
         execution()
 
 
-def test_a_network_and_its_memory_go_with_the_last_reference() -> None:
-    model = Model(chain(3), runtime_of())
-    execution = model.bind({"x": floats(1, 2, 3, 4)})
-    gone = weakref.ref(execution)
-    del execution
-    gc.collect()
-    assert gone() is None
-
-
 def test_a_bound_network_with_variables_counts_on() -> None:
     model = Model(counter(), runtime_of())
     execution = model.bind({"x": floats(1)})
@@ -297,32 +240,6 @@ def test_a_bound_network_with_variables_counts_on() -> None:
     assert execution()["y"].tolist() == [14]
     model.reset_state()
     assert execution()["y"].tolist() == [1]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_bound_and_other_executions_count_on_in_any_order(seed: int) -> None:
-    runtime = runtime_of()
-    model = Model(counter("k"), runtime)
-    others = [Model(counter("k"), runtime, shares_state_with=model) for _ in range(2)]
-    ones, tens = model.bind({"x": floats(1)}), model.bind({"x": floats(10)})
-    apart = others[0].bind({"x": floats(100)})
-    calls: list[tuple[int, Callable[[], object]]] = [
-        (1, ones),
-        (10, tens),
-        (100, apart),
-        (1000, partial(model, floats(1000))),
-        (5, partial(others[1], floats(5))),
-    ]
-    chooses, total = np.random.default_rng(seed), 0
-    for turn in range(60):
-        if turn % 20 == 13:
-            model.reset_state()
-            total = 0
-        amount, call = calls[chooses.integers(5) if turn < 40 else chooses.integers(2)]
-        total += amount
-        result = call()
-        value = result["y"] if isinstance(result, dict) else result
-        assert np.asarray(value).tolist() == [total]
 
 
 def counter(key: str | None = None) -> Graph:
@@ -334,67 +251,6 @@ def counter(key: str | None = None) -> Graph:
     net.assign(total, y)
     net.output("y", y)
     return net.build()
-
-
-def test_outputs_whose_shapes_depend_on_values_are_made_by_each_call() -> None:
-    model = Model(positives(), runtime_of(PositivesBackend()))
-    x = floats(1, -2, 3, -4, 5)
-    execution = model.bind({"x": x})
-    expected = [model.run({"x": x})]
-    first = {name: array.copy() for name, array in execution().items()}
-    x[1] = 7
-    expected.append(model.run({"x": x}))
-    second = execution()
-    for actual, wanted in zip((first, second), expected, strict=True):
-        assert actual.keys() == wanted.keys()
-        for name, array in actual.items():
-            np.testing.assert_array_equal(array, wanted[name])
-
-
-def test_control_flow_can_be_bound() -> None:
-    model = Model(loop(5), runtime_of())
-    (name,) = (spec.name for spec in model.inputs)
-    (output,) = (spec.name for spec in model.outputs)
-    x = np.array([0], model.inputs[0].data_type.dtype).reshape(model.inputs[0].info.known_shape)
-    execution = model.bind({name: x})
-    assert execution()[output].reshape(-1).tolist() == [5]
-    x[...] = 9
-    assert execution()[output].reshape(-1).tolist() == [9]
-
-
-def test_results_that_no_layer_writes_are_filled_in() -> None:
-    net = Network()
-    x = net.input("x", f32(2))
-    net.output("y", net.add(RELU, x))
-    net.output("same", x)
-    net.output("constant", net.constant(floats(7, 8)))
-    source = floats(-1, 1)
-    execution = Model(net, runtime_of()).bind({"x": source})
-    for _ in range(2):
-        outputs = {name: array.tolist() for name, array in execution().items()}
-        assert outputs == {"y": [0, 1], "same": source.tolist(), "constant": [7, 8]}
-        source += 0
-
-
-def test_input_shapes_are_those_of_the_arrays() -> None:
-    model = Model(chain(2, (None,)), runtime_of())
-    for length in (2, 5):
-        execution = model.bind({"x": np.ones(length, np.float32)})
-        assert execution()["y"].tolist() == [3] * length
-
-
-def test_profiles_and_contexts_are_notified_of_bound_executions() -> None:
-    log: list[tuple[str, str, int]] = []
-    backend = FakeBackend(context=RecordingContext("Fake", log))
-    runtime = runtime_of(backend, profiling=True)
-    model = Model(chain(2), runtime)
-    execution = model.bind({"x": floats(1, 2, 3, 4)})
-    execution()
-    assert log[-1] == ("Fake", "after_enqueue_workload", model.network_id)
-    profiler = runtime.get_profiler(model.network_id)
-    assert profiler is not None
-    names = [event.name for event in profiler.events if event.kind != "queued"]
-    assert names == ["ElementwiseBinary 'add_0'", "ElementwiseBinary 'add_1'", "Execute"]
 
 
 def test_memory_is_held_while_a_bound_execution_runs() -> None:

@@ -15,11 +15,6 @@ from hypothesis import strategies as st
 from armpy import DebugValue, NetworkProperties, ops
 from armpy.backend import (
     IMemoryManager,
-    IWorkload,
-    IWorkloadFactory,
-    OptimizationViews,
-    Support,
-    WorkloadInfo,
 )
 from armpy.errors import (
     BackendError,
@@ -27,20 +22,17 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
-from armpy.graph import Graph, SubgraphView, Value
+from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, UnaryOperation
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     FakeBackend,
-    FunctionWorkload,
     Handles,
     Outputs,
-    OwnMemoryBackend,
     Step,
-    compiled,
     runtime_of,
 )
 from armpy_testing.models.control_flow import below, counting
@@ -49,7 +41,6 @@ from armpy_testing.models.networks import (
     MUL,
     RELU,
     chain,
-    diamond,
     f32,
     floats,
     ints,
@@ -85,14 +76,6 @@ class Failing(FakeBackend):
         step.right.execute(inputs, outputs)
 
 
-def test_a_failure_is_an_error_unless_the_caller_allows_more() -> None:
-    with runtime_of(Failing()) as runtime:
-        model = Model(chain(2), runtime)
-        with pytest.raises(BackendError, match=r"Failing / ElementwiseBinary 'add_0'.*gone") as got:
-            model.run({"x": X})
-        assert got.value.backend_id == "Failing"
-
-
 def test_the_next_backend_executes_again_and_it_is_written_down(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -114,39 +97,12 @@ def test_the_next_backend_executes_again_and_it_is_written_down(
     assert "Failing has failed and loses its layers, which are executed again" in record.message
 
 
-def test_every_backend_that_fails_leaves_its_layers_to_the_next() -> None:
-    backends = [Failing("First"), Failing("Second", [ops.ElementwiseBinary])]
-    with runtime_of(*backends) as runtime:
-        model = Model(chain(2), runtime, properties=NEXT)
-        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 2)
-        assert {r.backend for r in model.placement.refusals} == {"First", "Second"}  # type: ignore[union-attr]
-
-
-def test_compiled_parts_move_as_a_whole() -> None:
-    compiler = CompilingBackend(faults={"execute": RuntimeError("no power")})
-    with runtime_of(compiler) as runtime:
-        model = Model(chain(3), runtime, properties=NEXT)
-        np.testing.assert_array_equal(model.run({"x": X})["y"], X + 3)
-
-
 def test_outputs_that_overlap_inputs_begin_with_the_inputs_as_they_were() -> None:
     with runtime_of(Failing(after=1)) as runtime:
         model = Model(chain(3), runtime, properties=NEXT)
         array = X.copy()
         model.run({"x": array}, {"y": array})
         np.testing.assert_array_equal(array, X + 3)
-
-
-def test_bound_executions_move_with_their_arrays() -> None:
-    backend = Failing(after=5)
-    with runtime_of(backend) as runtime:
-        x, y = X.copy(), np.zeros(4, np.float32)
-        execution = Model(chain(3), runtime, properties=NEXT).bind({"x": x}, {"y": y})
-        for turn in range(4):
-            x[...] = X * turn
-            assert execution()["y"] is y
-            np.testing.assert_array_equal(y, X * turn + 3)
-        assert backend.executed == 6
 
 
 def test_bound_executions_in_place_begin_with_the_inputs_as_they_were() -> None:
@@ -186,18 +142,6 @@ def doubled(net: Network, value):  # type: ignore[no-untyped-def]
     return net.add(ADD, value, value)
 
 
-def test_shapes_that_depend_on_values_fall_back_as_well() -> None:
-    net = Network()
-    x = net.input("x", f32(None))
-    flat = net.add(ops.Reshape(), net.add(RELU, x), net.add(ops.Shape(), x))
-    net.output("y", net.add(ADD, flat, flat))
-    with runtime_of(Failing(after=1)) as runtime:
-        model = Model(net, runtime, properties=NEXT)
-        for length in (3, 5):
-            values = np.arange(length, dtype=np.float32)
-            np.testing.assert_array_equal(model.run({"x": values})["y"], 2 * values)
-
-
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -219,45 +163,6 @@ def test_callers_mistakes_and_wishes_are_no_failures(
         assert {layer.backend for layer in model.placement.layers} == {"Failing"}  # type: ignore[union-attr]
 
 
-def test_an_error_without_a_fallback_is_raised_and_the_layers_stay() -> None:
-    class Vendor(Failing):
-        def supports(self, *_: object) -> Support:
-            return Support.yes()
-
-        def create_workload_factory(self, network: object) -> IWorkloadFactory:
-            return VendorFactory(self)
-
-    class VendorFactory(IWorkloadFactory):
-        def __init__(self, backend: Failing) -> None:
-            self._backend = backend
-
-        def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-            return self._backend.wrap(Step(FunctionWorkload(copy), operation, info))
-
-    def copy(inputs: Handles, outputs: Outputs) -> None:
-        assert inputs[0] is not None
-        outputs[0].map()[...] = inputs[0].map()
-
-    net = Network()
-    net.output("y", net.add(ops.StandIn("Copy"), net.input("x", f32(4)), output=f32(4)))
-    backend = Vendor()
-    with runtime_of(backend) as runtime:
-        model = Model(net, runtime, properties=NEXT)
-        for _ in range(2):
-            with pytest.raises(BackendError, match="the device is gone"):
-                model.run({"x": X})
-        backend.after = 100  # it has recovered
-        np.testing.assert_array_equal(model.run({"x": X})["y"], X)
-
-
-def test_working_memory_that_is_held_falls_back_to_the_networks_own() -> None:
-    with runtime_of(Failing(after=1)) as runtime:
-        model = Model(chain(2), runtime, properties=NEXT)
-        memory = model.create_working_memory()
-        for _ in range(2):
-            np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], X + 2)
-
-
 def test_callbacks_receive_the_attempt_that_was_completed() -> None:
     values_seen: list[DebugValue] = []
     with runtime_of(Failing(after=1)) as runtime:
@@ -275,23 +180,6 @@ def test_executions_side_by_side_all_come_to_their_end() -> None:
             return bool(np.array_equal(got, X * number + 5))
 
         assert all(pool.map(run, range(40)))
-
-
-def test_the_property_has_two_values() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"on_failure.*not allowed"):
-        NetworkProperties(on_failure="retry")
-
-
-@pytest.mark.parametrize("after", range(12))
-def test_results_are_the_same_wherever_the_failure_is(after: int) -> None:
-    first = Failing("First", [ops.ElementwiseBinary], after=after)
-    second = Failing("Second", [ops.Activation, ops.ElementwiseBinary], after=after // 2)
-    with runtime_of(first, second) as runtime:
-        model = Model(diamond(), runtime, properties=NEXT)
-        for turn in range(4):
-            x = X * turn
-            clamped = np.maximum(x, 0)
-            np.testing.assert_array_equal(model.run({"x": x})["y"], clamped * 4 + 1)
 
 
 class EmptyManager(IMemoryManager):
@@ -379,27 +267,6 @@ def test_backends_that_share_memory(case: Case) -> None:
 
 
 @given(cases())
-def test_backends_with_memories_of_their_own(case: Case) -> None:
-    check(case, OwnMemoryBackend("A", {ElementwiseBinary}), OwnMemoryBackend("B", {Activation}))
-
-
-@given(cases())
 def test_compilers_of_whole_subgraphs(case: Case) -> None:
     model = check(case, CompilingBackend("A", {ElementwiseBinary, Activation}))
     assert all(r.text == "A does not do ElementwiseUnary" for r in placement_of(model).refusals)
-
-
-@given(cases())
-def test_compilers_of_random_parts_that_give_some_back(case: Case) -> None:
-    def divide(view: SubgraphView) -> OptimizationViews:
-        first, second, third, fourth = (
-            view.part([layer for layer in view.layers if case.chunks[layer.id] == chunk])
-            for chunk in range(4)
-        )
-        substituted = [part for part in (first, second) if part.layers and part.is_convex_in(view)]
-        untouched = [part for part in (first, second) if part not in substituted]
-        return OptimizationViews(
-            [compiled(part) for part in substituted], [third], [*untouched, fourth]
-        )
-
-    check(case, CompilingBackend("A", divider=divide), FakeBackend("B", {Activation}))

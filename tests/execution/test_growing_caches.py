@@ -103,17 +103,6 @@ def num_prepared(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     return lambda: len(calls)
 
 
-def test_a_growing_cache_is_prepared_for_the_first_calls_only(
-    num_prepared: Callable[[], int],
-) -> None:
-    model = load()
-    for length in range(2, 2 * WIDTH):  # among them sizes that other dimensions have
-        model.run(inputs_for(length))
-        if length == 2 + ORDINARY_PROGRAMS:
-            assert num_prepared() == ORDINARY_PROGRAMS + 1
-    assert num_prepared() == ORDINARY_PROGRAMS + 1
-
-
 def test_a_cache_that_is_empty_at_first_is_traced(num_prepared: Callable[[], int]) -> None:
     model = load()
     for length in range(12):

@@ -4,49 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.backend import NumbaBackend
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
-    IBackendInternal,
-    ITensorHandleFactory,
-    IWorkloadFactory,
-    MemorySource,
-    NetworkResources,
     WorkloadInfo,
 )
-from armpy.graph import Graph
-from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary, If
+from armpy.ops import Activation, ElementwiseBinary
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.device_memory import (
     CopyingDeviceHandle,
     DeviceBackend,
-    DeviceFactory,
     DeviceHandle,
     Memory,
 )
 from armpy_testing.backends.fake_backends import runtime_of
-from armpy_testing.models.control_flow import BOOL, graph_of
-from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats, placement_of
+from armpy_testing.models.networks import diamond, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 KINDS = [DeviceHandle, CopyingDeviceHandle]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_four_runs_with_a_copy_each_way_are_four_uploads_and_four_downloads(
-    kind: type[DeviceHandle],
-) -> None:
-    backend = DeviceBackend(kind=kind)
-    model = Model(chain(3), runtime_of(backend))
-    assert placement_of(model).num_copies == 2
-    assert (backend.memory.uploads, backend.memory.downloads) == (0, 0)
-    for _ in range(4):
-        np.testing.assert_array_equal(model(X), X + 3)
-    assert (backend.memory.uploads, backend.memory.downloads) == (4, 4)
 
 
 @pytest.mark.parametrize("reader", KINDS)
@@ -66,16 +43,6 @@ def test_a_copy_between_two_devices_is_one_download_and_one_upload(
         np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
     assert (npu.memory.uploads, npu.memory.downloads) == (4, 4)
     assert (dsp.memory.uploads, dsp.memory.downloads) == (4, 4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_bound_network_moves_no_more_than_one_that_is_called(kind: type[DeviceHandle]) -> None:
-    backend = DeviceBackend(kind=kind)
-    model = Model(chain(3), runtime_of(backend))
-    execution = model.bind({"x": X})
-    for _ in range(4):
-        np.testing.assert_array_equal(execution()["y"], X + 3)
-    assert (backend.memory.uploads, backend.memory.downloads) == (4, 4)
 
 
 class Intents(DeviceHandle):
@@ -126,49 +93,3 @@ def holding(memory: Memory, info: TensorInfo, data: Array | None = None) -> Inte
     if data is not None:
         handle.elements[...] = data
     return handle
-
-
-class HostFactory(DeviceFactory):
-    """Memory that others may map."""
-
-    import_sources = export_sources = MemorySource.MALLOC
-
-
-class Mapping(DeviceBackend):
-    """Maps the tensors that it computes with, and lets others map them."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return ReferenceWorkloadFactory()
-
-    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
-        return HostFactory(self.memory, Intents)
-
-
-def test_numba_acc_and_control_flow_say_what_they_map_tensors_for() -> None:
-    """Each reads what another backend has written in memory that all may use."""
-    for network, inputs, other in cases_with_shared_memory():
-        backend = Mapping("Npu", {Activation})
-        model = Model(network, runtime_of(backend, *other))
-        assert placement_of(model).num_copies == 0
-        np.testing.assert_array_equal(model(*inputs), [0.0, 0.0, 4.0, 10.0])
-        (handle,) = backend.memory.arenas[0].handles
-        assert isinstance(handle, Intents)
-        assert (handle.wanted[0], {*handle.wanted[1:]}) == (WRITTEN, {READ})
-        assert not handle.num_open
-
-
-def cases_with_shared_memory() -> list[tuple[Graph, list[Array], list[IBackendInternal]]]:
-    """``2 relu(x)`` by NumbaAcc and by control flow."""
-    net = Network()
-    top = net.add(RELU, net.input("x", f32(4)), name="top")
-    net.output("y", net.add(ADD, top, top, name="sum"))
-    double = graph_of([f32(4)], lambda net, x: net.add(ADD, x, x))
-    inside = Network()
-    condition = inside.input("condition", BOOL)
-    inner_x = inside.input("x", f32(4))
-    chosen = inside.add(If(double, double), condition, inside.add(RELU, inner_x, name="top"))
-    inside.output("y", chosen)
-    return [
-        (net.build(), [X], [NumbaBackend()]),
-        (inside.build(), [np.array([True]), X], []),
-    ]

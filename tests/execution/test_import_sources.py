@@ -33,13 +33,6 @@ def elements(memory: ExternalMemory) -> list[float]:
     return numbers
 
 
-def test_backends_receive_the_imports() -> None:
-    npu = ImportingDevice()
-    loaded(npu, input_source=MALLOC, output_source=SHARED).close()
-    (resources,) = npu.resources
-    assert (resources.input_sources, resources.output_sources) == (MALLOC, SHARED)
-
-
 @NEEDS_SHARED_MEMORY
 def test_a_device_imports_in_every_call_and_copies_nothing() -> None:
     npu = ImportingDevice()
@@ -53,32 +46,6 @@ def test_a_device_imports_in_every_call_and_copies_nothing() -> None:
             assert {handle for handle, *_ in npu.imported} == set(npu.unimported)
         assert npu.transfers == (0, 0)
         assert len(npu.unimported) == 6
-
-
-@NEEDS_SHARED_MEMORY
-def test_one_side_may_be_imported_alone() -> None:
-    npu = ImportingDevice()
-    with loaded(npu, input_source=SHARED) as model:
-        np.testing.assert_array_equal(model(shared(X)), X + 3)
-        assert npu.transfers == (0, 1)
-    with loaded(npu, output_source=SHARED) as model:
-        target = shared(X)
-        model.run({"x": X}, {"y": target})
-        assert elements(target) == (X + 3).tolist()
-        assert npu.transfers == (1, 0)
-        np.testing.assert_array_equal(model(X), X + 3)  # made by the core where none is given
-
-
-def test_arrays_are_memory_of_the_process() -> None:
-    npu = ImportingDevice(sources=MALLOC)
-    with loaded(npu, input_source=MALLOC, output_source=MALLOC) as model:
-        target = np.zeros(4, np.float32)
-        assert model.run({"x": X}, {"y": target})["y"] is target
-        assert target.tolist() == (X + 3).tolist()
-        assert npu.transfers == (0, 0)
-        buffer = bytearray(16)
-        model.run({"x": X.tobytes()}, {"y": buffer})
-        assert np.frombuffer(buffer, np.float32).tolist() == (X + 3).tolist()
 
 
 @pytest.mark.parametrize("given", [X.astype(np.float64), X.astype(">f4"), floats(*range(8))[::2]])
@@ -127,33 +94,6 @@ def test_a_refusal_is_an_error_of_the_call() -> None:
             model.run({"x": shared(X)}, {"y": shared(X[:3])})
         np.testing.assert_array_equal(model(shared(X)), X + 3)
         assert {handle for handle, *_ in npu.imported} == set(npu.unimported)
-
-
-@NEEDS_SHARED_MEMORY
-def test_memory_that_the_first_reader_does_not_know_is_copied() -> None:
-    npu = ImportingDevice(sources=MemorySource.DMA_BUF)
-    with loaded(npu, input_source=SHARED | MALLOC, output_source=SHARED) as model:
-        target = shared(X)
-        for source in (X, shared(X)):
-            model.run({"x": source}, {"y": target})
-            assert elements(target) == (X + 3).tolist()
-        assert npu.transfers == (2, 2)
-        assert npu.imported == []
-
-
-@NEEDS_SHARED_MEMORY
-def test_bound_executions_import_once() -> None:
-    npu = ImportingDevice()
-    with loaded(npu, input_source=SHARED, output_source=SHARED) as model:
-        source, target = shared(X), shared(X)
-        execution = model.bind({"x": source}, {"y": target})
-        for number in range(3):
-            source.map().view(np.float32)[:] = number
-            assert execution() == {"y": target}
-            assert elements(target) == [number + 3] * 4
-        assert (len(npu.imported), npu.unimported) == (2, [])
-        del execution
-    assert len(npu.unimported) == 2
 
 
 @NEEDS_SHARED_MEMORY

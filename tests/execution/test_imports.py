@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-import weakref
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from armpy.model import Model
 from armpy.ops import BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array
 from armpy_testing.backends.device_memory import ImportingDevice, raising, shared
-from armpy_testing.backends.fake_backends import CountingManager, FakeBackend, runtime_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.effort import effort
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, i32
 from armpy_testing.systems import NEEDS_SHARED_MEMORY
@@ -57,30 +56,6 @@ def fork() -> Graph:
 
 
 # Host backends
-
-
-@NEEDS_SHARED_MEMORY
-@pytest.mark.parametrize("source", ["MALLOC", "SHARED_MEMORY"])
-def test_the_reference_backend_reads_and_writes_imported_memory_in_place(source: str) -> None:
-    source_array, target = X.copy(), np.zeros(4, np.float32)
-    memories = [ExternalMemory.of_array(source_array), ExternalMemory.of_array(target)]
-    if source == "SHARED_MEMORY":
-        memories = [shared(X), shared(target)]
-        source_array, target = (memory.map().view(np.float32) for memory in memories)
-    with Model(chain(3), runtime_of()) as model:
-        x = model.import_inputs({"x": memories[0]})["x"]
-        y = model.import_outputs({"y": memories[1]})["y"]
-        assert (x.backends, y.backends) == (("CpuRef",), ("CpuRef",))
-        for _ in range(2):
-            source_array[:] += 1
-            results = model.run({"x": x}, {"y": y})
-            assert results == {"y": y}
-            assert target.tolist() == (source_array + 3).tolist()
-        np.testing.assert_array_equal(model(x), source_array + 3)
-        execution = model.bind({"x": x}, {"y": y})
-        source_array[:] = 0
-        execution()
-        assert target.tolist() == [3, 3, 3, 3]
 
 
 def test_an_array_can_be_given_as_memory() -> None:
@@ -182,26 +157,6 @@ def test_one_that_cannot_import_on_the_host_gets_one_copy() -> None:
         assert npu.transfers == (0, 2)  # one copy for both readers on the host, one result
 
 
-@NEEDS_SHARED_MEMORY
-def test_an_output_that_others_read_is_read_in_the_imported_memory() -> None:
-    net = Network()
-    x = net.input("x", f32(4))
-    y = net.add(ADD, x, x, name="y")
-    net.output("y", y)
-    net.output("z", net.add(SUB, y, x, name="z"))
-    net.output("w", net.add(ADD, y, y, name="w"))
-    npu, other = ImportingDevice(), dsp()
-    with Model(net.build(), runtime_of(npu, other)) as model:
-        memory = shared(np.zeros(4, np.float32))
-        tensor = model.import_outputs({"y": memory})["y"]
-        assert npu.imported[0][1:] == (True, True)
-        results = model.run({"x": X}, {"y": tensor})
-        assert elements(memory) == (2 * X).tolist()
-        assert results["z"].tolist() == X.tolist()
-        assert results["w"].tolist() == (4 * X).tolist()
-        assert {**results}["y"] is tensor  # type: ignore[comparison-overlap]
-
-
 # Refusals
 
 
@@ -217,19 +172,6 @@ def test_a_refusal_names_the_tensor_the_backend_and_the_reason() -> None:
             model.import_outputs({"y": shared(X)})
         np.testing.assert_array_equal(model(X), X + 3)
         assert (npu.imported, npu.unimported) == ([], [])
-
-
-@NEEDS_SHARED_MEMORY
-def test_a_backend_is_not_asked_about_memory_that_it_does_not_import() -> None:
-    npu = ImportingDevice()
-    with Model(chain(3), runtime_of(npu)) as model:
-        text = r"Npu: .*kind. Expected MemorySource.SHARED_MEMORY; got MemorySource.MALLOC"
-        with pytest.raises(MemoryImportError, match=text):
-            model.import_inputs({"x": X})
-        text = r"Npu: the memory is too small. Expected 16 bytes .*got 12 bytes"
-        with pytest.raises(MemoryImportError, match=text):
-            model.import_inputs({"x": shared(X[:3])})
-    assert npu.asked == []
 
 
 @NEEDS_SHARED_MEMORY
@@ -291,18 +233,6 @@ def test_a_network_whose_shapes_depend_on_values_imports_nothing() -> None:
         model.import_inputs({"x": shared(X)})
 
 
-@NEEDS_SHARED_MEMORY
-def test_shapes_have_to_be_known() -> None:
-    with Model(chain(3, (None,)), runtime_of()) as model:
-        with pytest.raises(InvalidArgumentError, match=r"inputs are not known yet.*Model.prepare"):
-            model.import_inputs({"x": shared(X)})
-        model.prepare({"x": (4,)})
-        x = model.import_inputs({"x": shared(X)})["x"]
-        model.prepare({"x": (2,)})
-        np.testing.assert_array_equal(model(X[:2]), X[:2] + 3)
-        np.testing.assert_array_equal(model(x), X + 3)
-
-
 # The end
 
 
@@ -336,18 +266,6 @@ def test_a_backend_ends_its_use_once(way: str) -> None:
     del x
     gc.collect()
     assert len(npu.unimported) == 1
-
-
-@NEEDS_SHARED_MEMORY
-def test_a_program_keeps_no_handle_of_a_tensor_that_was_dropped() -> None:
-    npu = ImportingDevice()
-    with imported_by(npu) as model:
-        np.testing.assert_array_equal(model(model.import_inputs({"x": shared(X)})["x"]), X + 3)
-        handle = weakref.ref(npu.imported[0][0])
-        npu.imported.clear()
-        npu.unimported.clear()
-        gc.collect()
-        assert handle() is None
 
 
 @NEEDS_SHARED_MEMORY
@@ -448,25 +366,6 @@ def test_memory_that_was_not_imported_is_no_tensor() -> None:
 
 
 @NEEDS_SHARED_MEMORY
-def test_inputs_that_are_outputs_and_constants_are_copied_by_the_core() -> None:
-    net = Network()
-    x = net.input("x", f32(4))
-    net.output("same", x)
-    net.output("fixed", net.constant(X * 2))
-    net.output("y", net.add(ADD, x, x))
-    npu = ImportingDevice()
-    with Model(net.build(), runtime_of(npu)) as model:
-        tensor = model.import_inputs({"x": shared(X)})["x"]
-        results = model.run({"x": tensor})
-        assert results["same"].tolist() == X.tolist()
-        assert results["y"].tolist() == (2 * X).tolist()
-        same, fixed = shared(np.zeros(4, np.float32)), shared(np.zeros(4, np.float32))
-        targets = model.import_outputs({"same": same, "fixed": fixed})
-        model.run({"x": tensor}, targets)
-        assert (elements(same), elements(fixed)) == (X.tolist(), (2 * X).tolist())
-
-
-@NEEDS_SHARED_MEMORY
 def test_one_value_under_two_names_can_be_imported_for_each() -> None:
     net = Network()
     x = net.input("x", f32(4))
@@ -482,63 +381,6 @@ def test_one_value_under_two_names_can_be_imported_for_each() -> None:
         assert results["c"].tolist() == (2 * X).tolist()
         results = model.run({"x": X}, {"b": tensors["b"]})
         assert results["a"].tolist() == results["c"].tolist() == (2 * X).tolist()
-
-
-@NEEDS_SHARED_MEMORY
-def test_inputs_can_be_imported_or_arrays_in_every_combination() -> None:
-    net = Network()
-    a, b, c = (net.input(name, f32(4)) for name in "abc")
-    net.output("y", net.add(SUB, net.add(SUB, a, b), c))
-    arrays = {"a": floats(100, 200, 300, 400), "b": floats(10, 20, 30, 40), "c": floats(1, 2, 3, 4)}
-    with Model(net.build(), runtime_of(dsp())) as model:
-        imported = model.import_inputs({name: shared(array) for name, array in arrays.items()})
-        for number in range(8):
-            names = [name for bit, name in enumerate("abc") if number >> bit & 1]
-            results = model.run(arrays | {name: imported[name] for name in names})
-            assert results["y"].tolist() == [89, 178, 267, 356], names
-
-
-@NEEDS_SHARED_MEMORY
-def test_a_networks_state_goes_on_beside_imported_tensors() -> None:
-    net = Network()
-    x = net.input("x", f32(4))
-    total = net.variable("total", f32(4))
-    following = net.add(ADD, total, x)
-    net.assign(total, following)
-    net.output("y", following)
-    npu = ImportingDevice()
-    with Model(net.build(), runtime_of(npu)) as model:
-        memory = shared(np.zeros(4, np.float32))
-        x_in = model.import_inputs({"x": shared(X)})["x"]
-        y_out = model.import_outputs({"y": memory})["y"]
-        for count in (1, 2):
-            model.run({"x": x_in}, {"y": y_out})
-            assert elements(memory) == (count * X).tolist()
-        np.testing.assert_array_equal(model(X), 3 * X)
-        model.run({"x": x_in}, {"y": y_out})
-        assert elements(memory) == (4 * X).tolist()
-
-
-@NEEDS_SHARED_MEMORY
-def test_memory_is_held_while_imported_tensors_are_used() -> None:
-    npu = ImportingDevice()
-    manager = CountingManager()
-    npu.faults = {"create_memory_manager": manager}
-    with imported_by(npu) as model:
-        x = model.import_inputs({"x": shared(X)})["x"]
-        before = manager.acquired
-        model(x)
-        assert (manager.acquired - before, manager.held) == (1, 0)
-
-
-@NEEDS_SHARED_MEMORY
-def test_idle_memory_for_imported_tensors_is_given_back_on_request() -> None:
-    npu = ImportingDevice()
-    with imported_by(npu) as model:
-        model(model.import_inputs({"x": shared(X)})["x"])
-        assert npu.memory.used_bytes > 0
-        model.free_working_memory()
-        assert npu.memory.used_bytes == 0
 
 
 @NEEDS_SHARED_MEMORY
@@ -573,21 +415,6 @@ def test_threads_share_an_imported_input() -> None:
             thread.join()
         assert [elements(target) for target in targets] == [(X + 3).tolist()] * 4
         assert npu.transfers == (0, 0)
-
-
-@NEEDS_SHARED_MEMORY
-def test_a_profile_has_no_copies_of_imported_tensors() -> None:
-    npu = ImportingDevice()
-    runtime = runtime_of(npu, profiling=True)
-    model = Model(chain(2), runtime)
-    x = model.import_inputs({"x": shared(X)})["x"]
-    y = model.import_outputs({"y": shared(X)})["y"]
-    model.run({"x": x}, {"y": y})
-    profiler = runtime.get_profiler(model.network_id)
-    assert profiler is not None
-    names = [event.name for event in profiler.events]
-    assert any("add_0" in name for name in names)
-    assert not any("MemCopy" in name for name in names)
 
 
 OPERATIONS = {"add": ADD, "sub": SUB, "max": MAX, "relu": RELU}

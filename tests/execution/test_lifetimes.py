@@ -124,27 +124,6 @@ def test_contexts_are_closed_once(log: Log) -> None:
 
 
 @pytest.mark.usefixtures("without_collector")
-def test_contexts_are_closed_when_a_runtime_is_dropped(log: Log) -> None:
-    runtime = runtime_of(Contextual(log))
-    ids = [runtime.load_network(chain()) for _ in range(2)]
-    log.clear()
-    del runtime
-    unloading = [("A", f"{w}_unload_network", n) for n in ids for w in ("before", "after")]
-    assert log == [*unloading, ("A", "close", -1)]
-
-
-@pytest.mark.usefixtures("without_collector")
-def test_a_runtime_lives_as_long_as_its_models(log: Log) -> None:
-    runtime = runtime_of(Contextual(log))
-    models = [Model(chain(), runtime) for _ in range(2)]
-    del runtime
-    models.pop()
-    assert (closed(log), models[0](X).tolist()) == ([], [3, 4, 5, 6])  # type: ignore[union-attr]
-    models.pop()
-    assert closed(log) == ["A"]
-
-
-@pytest.mark.usefixtures("without_collector")
 def test_a_runtime_lives_as_long_as_what_is_bound_on_it(log: Log) -> None:
     execution = Model(chain(), runtime_of(Contextual(log))).bind({"x": X})
     assert closed(log) == []
@@ -164,42 +143,6 @@ def test_a_context_that_raises_when_it_is_closed_is_logged_and_all_else_is_close
     runtime.close()
     assert closed(log) == ["model", "A", "B"]
     assert caplog.text.count(f"A / close: the backend raised {fault.__name__}('oops')") == 2
-
-
-@pytest.mark.parametrize("event", ["before_unload_network", "after_unload_network"])
-@pytest.mark.usefixtures("without_collector")
-def test_what_raises_when_a_runtime_is_dropped_is_logged(
-    event: str, log: Log, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runtime = runtime_of(Contextual(log, faults={event: ValueError("oops")}))
-    networks = [weakref.ref(runtime.get_network(runtime.load_network(chain()))) for _ in range(2)]
-    del runtime
-    assert closed(log) == ["A"]
-    assert caplog.text.count(f"A / {event}: the backend raised ValueError('oops')") == 2
-    assert [network() for network in networks] == [None, None]
-    assert capsys.readouterr().err == ""
-
-
-def test_contexts_of_a_setup_that_fails_are_closed(log: Log) -> None:
-    options = {"B": {"power": -1}}
-    with pytest.raises(InvalidArgumentError, match=r"^B: the option 'power' cannot"):
-        runtime_of(Contextual(log), Contextual(log, "B"), backend_options=options)
-    assert closed(log) == ["A"]
-
-
-def test_a_model_context_is_closed_when_its_network_is_unloaded(log: Log) -> None:
-    runtime = runtime_of(Contextual(log), backend_options=WITH_OPTIONS)
-    model = Model(chain(), runtime)
-    other = Model(chain(), runtime)
-    model(X)
-    log.clear()
-    model.close()
-    events = ["before_unload_network", "close", "after_unload_network"]
-    assert [event for _, event, _ in log] == events
-    np.testing.assert_array_equal(other(X), X + 3)
-    log.clear()
-    other.close()
-    assert [event for _, event, _ in log] == events
 
 
 def test_a_model_context_is_closed_if_nothing_can_be_made_with_it(log: Log) -> None:

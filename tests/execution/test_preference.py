@@ -10,15 +10,14 @@ import pytest
 
 import armpy
 from armpy.backend import DeviceInfo, OptionValues
-from armpy.compiler import OptimizerOptions
 from armpy.errors import BackendCapabilityError, BackendUnavailableError
-from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import LoadOptions, Model
 from armpy.ops import ElementwiseBinary
 from armpy.types import DeviceType, Preference
 from armpy_testing.backends.fake_backends import registry_of, runtime_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
-from armpy_testing.models.networks import chain, diamond, floats, placement_of
+from armpy_testing.models.networks import chain, diamond, floats
 
 X = floats(1, 2, 3, 4)
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -26,21 +25,6 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite
 
 def device(name: str, kind: DeviceType, **others: object) -> ScriptedBackend:
     return ScriptedBackend(name, declared=declaration(device_type=kind), **others)  # type: ignore[arg-type]
-
-
-def test_accelerators_come_before_backends_that_are_named_before_them() -> None:
-    gpu, npu = device("Gpu", DeviceType.GPU), device("Npu", DeviceType.ACCELERATOR)
-    with runtime_of(gpu, npu, preference="npu") as runtime:
-        model = Model(chain(), runtime)
-        assert placement_of(model).layers_by_backend == {"Npu": 3}
-        # The other networks of a runtime may have another preference.
-        usual = NetworkProperties(optimizer=OptimizerOptions(preference=Preference.ORDER))
-        assert placement_of(Model(chain(), runtime, properties=usual)).layers_by_backend == {
-            "Gpu": 3
-        }
-    with runtime_of(gpu, npu) as runtime:
-        one = armpy.optimize(chain(), runtime, OptimizerOptions(preference="npu"))  # type: ignore[arg-type]
-        assert one.placement.layers_by_backend == {"Npu": 3}
 
 
 def test_without_an_npu_the_preference_is_an_error() -> None:

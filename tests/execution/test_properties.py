@@ -127,20 +127,6 @@ def first_result(runtime: Runtime, properties: NetworkProperties | None = None) 
     return float(runtime.enqueue_workload(network, {"x": X})["y"][0])
 
 
-def test_two_networks_on_one_runtime_have_different_model_options() -> None:
-    runtime = runtime_of(Shifting("Shift"))
-    graph = chain()
-    first = Model(graph, runtime, properties=with_options(shift=1))
-    other = Model(graph, runtime, properties=with_options(shift=10.0))
-    refused = Model(graph, runtime, properties=with_options(shift=10.0, refuse=True))
-    plain = Model(graph, runtime)
-    for _ in range(2):
-        assert [float(model(X)[0]) for model in (first, other, refused, plain)] == [6, 33, 3, 3]
-    placements = [model.placement for model in (first, other, refused, plain)]
-    backends = [set(placement.layers_by_backend) for placement in placements if placement]
-    assert backends == [{"Shift"}, {"Shift"}, {"CpuRef"}, {"Shift"}]
-
-
 def test_a_networks_options_come_before_the_runtimes_one_by_one() -> None:
     runtime = runtime_of(Shifting("Shift"), backend_options={"Shift": {"shift": 2.0}})
     assert first_result(runtime) == 9
@@ -182,28 +168,6 @@ def test_model_options_that_would_be_ignored_are_errors(
 def test_properties_of_the_wrong_type_are_errors(given: dict[str, object], text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
         NetworkProperties(**given)  # type: ignore[arg-type]  # that is the point
-
-
-def test_what_is_not_a_property_object_is_an_error() -> None:
-    with pytest.raises(InvalidArgumentError, match="Expected NetworkProperties; got"):
-        runtime_of().load_network(chain(), {"profiling": True})  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match=r"^properties: .*Expected NetworkProperties"):
-        armpy.load(DIGITS, properties={"profiling": True})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("of_runtime", [False, True])
-@pytest.mark.parametrize("of_network", [False, True, None])
-def test_a_network_is_profiled_as_its_properties_say(
-    of_runtime: bool, of_network: bool | None
-) -> None:
-    runtime = runtime_of(profiling=of_runtime)
-    network = runtime.load_network(chain(), NetworkProperties(profiling=of_network))
-    runtime.enqueue_workload(network, {"x": X})
-    profiler = runtime.get_profiler(network)
-    is_profiled = of_runtime if of_network is None else of_network
-    assert (profiler is not None) == is_profiled
-    if profiler is not None:
-        assert profiler.events
 
 
 def test_a_files_network_and_its_signatures_are_loaded_with_the_properties() -> None:

@@ -121,25 +121,6 @@ WAYS = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
 @WAYS
-def test_nothing_waits_before_another_backend_or_the_end_needs_the_tensors(
-    run: Callable[[Model], object],
-) -> None:
-    backend = QueueBackend(ElementwiseBinary)
-    model = Model(mixed(), runtime_of(backend))
-    for _ in range(2):
-        backend.log.clear()
-        assert run(model) == [4, 1]
-        assert backend.log == [
-            "enqueue a",
-            "enqueue b",
-            "wait a",
-            "wait b",
-            "enqueue c",
-            "wait c",
-        ]
-
-
-@WAYS
 def test_a_queue_keeps_its_own_order(run: Callable[[Model], object]) -> None:
     backend = QueueBackend(ElementwiseBinary, Activation)
     model = Model(mixed(), runtime_of(backend))
@@ -250,25 +231,6 @@ def order(queue: FairQueue, durations_s: dict[str, float] | None = None) -> list
     return owners
 
 
-def test_a_network_that_floods_the_queue_does_not_keep_another_waiting() -> None:
-    queue = FairQueue()
-    for _ in range(50):
-        queue.put(task("busy"))
-    for _ in range(3):
-        queue.put(task("rare"))
-    assert order(queue)[:6].count("rare") == 3
-
-
-def test_shares_are_of_time_and_not_of_turns() -> None:
-    queue = FairQueue()
-    for _ in range(40):
-        queue.put(task("long"))
-        queue.put(task("short"))
-    turns = order(queue, {"long": 4.0, "short": 1.0})
-    until_short_is_done = turns[: max(i for i, owner in enumerate(turns) if owner == "short") + 1]
-    assert 9 <= until_short_is_done.count("long") <= 11  # 40 s in turns of 4 s
-
-
 def test_higher_priorities_come_first_and_starve_no_other() -> None:
     queue = FairQueue()
     for _ in range(20):
@@ -278,20 +240,6 @@ def test_higher_priorities_come_first_and_starve_no_other() -> None:
     # Arm NN's order, with its expire rate of 3.
     above = ["HIGH", "HIGH", "HIGH", "MEDIUM"] * 3
     assert turns[:16] == [*above, "HIGH", "HIGH", "HIGH", "LOW"]
-
-
-def test_who_was_away_has_saved_up_nothing() -> None:
-    queue = FairQueue()
-    for _ in range(10):
-        queue.put(task("always"))
-    for _ in range(9):
-        next_task = queue.take()
-        assert next_task is not None
-        queue.add_time(next_task, 1.0)
-    for _ in range(10):
-        queue.put(task("always"))
-        queue.put(task("back"))
-    assert order(queue)[:8].count("always") >= 3
 
 
 def test_abandoned_executions_are_passed_over() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,18 +21,16 @@ from armpy.errors import (
 )
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.setup import backends as setup
-from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import CandidateStatus
-from armpy.types import DeviceType
 from armpy_testing.backends.fake_backends import (
     FakeBackend,
     RecordingContext,
     registry_of,
     runtime_of,
 )
-from armpy_testing.models.networks import RELU, chain, diamond, f32, floats
+from armpy_testing.models.networks import RELU, chain, f32, floats
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -55,36 +52,10 @@ def runtime() -> Runtime:
     return runtime_of()
 
 
-def test_networks_have_ids_of_their_own(runtime: Runtime) -> None:
-    first, second = runtime.load_network(chain(1)), runtime.load_network(chain(2))
-    assert first != second
-    x = floats(0, 0, 0, 0)
-    assert runtime.enqueue_workload(first, {"x": x})["y"][0] == 1
-    assert runtime.enqueue_workload(second, {"x": x})["y"][0] == 2
-
-
-def test_an_unloaded_network_is_gone_and_the_others_stay(runtime: Runtime) -> None:
-    first, second = runtime.load_network(chain(1)), runtime.load_network(chain(2))
-    runtime.unload_network(first)
-    for use in (runtime.get_network, runtime.unload_network):
-        with pytest.raises(InvalidArgumentError, match=f"no network is .* the id {first}"):
-            use(first)
-    with pytest.raises(InvalidArgumentError, match=f"no network is .* the id {first}"):
-        runtime.enqueue_workload(first, {})
-    assert runtime.enqueue_workload(second, {"x": floats(0, 0, 0, 0)})["y"][0] == 2
-    assert runtime.load_network(chain(1)) not in (first, second)
-
-
 def test_a_builder_can_be_loaded_as_it_is(runtime: Runtime) -> None:
     net = Network()
     net.output("y", net.add(RELU, net.input("x", f32(2))))
     assert runtime.load_network(net) == 0
-
-
-def test_a_loaded_builder_is_called_what_it_was_named(runtime: Runtime) -> None:
-    net = Network("faces")
-    net.output("y", net.add(RELU, net.input("x", f32(2))))
-    assert runtime.get_network(runtime.load_network(net)).settings.name == "faces"
 
 
 def test_a_damaged_graph_is_rejected(runtime: Runtime) -> None:
@@ -185,20 +156,6 @@ def test_contexts_that_heard_of_a_load_hear_that_another_one_has_refused_it(
     assert heard(log, "B") == ["before_load", "after_load", "after_unload"]
 
 
-def test_contexts_that_heard_of_a_load_hear_that_it_never_began(
-    log: list[tuple[str, str, int]],
-) -> None:
-    faults = {"before_load_network": ValueError("full")}
-    runtime = runtime_of(
-        FakeBackend("A", context=RecordingContext("A", log)),
-        FakeBackend("B", context=RecordingContext("B", log, faults)),
-    )
-    with pytest.raises(BackendError, match=r"^B / before_load_network: .*full"):
-        runtime.load_network(chain())
-    assert heard(log, "A") == ["before_load", "after_unload"]
-    assert heard(log, "B") == ["before_load"]
-
-
 def test_contexts_that_agreed_to_an_unload_hear_that_another_one_has_refused_it(
     log: list[tuple[str, str, int]],
 ) -> None:
@@ -230,22 +187,6 @@ def test_a_refused_unload_takes_place_when_the_runtime_closes_and_all_hear_of_it
         runtime.close()
     for name in "AB":
         assert heard(log, name)[2:] == ["before_unload", "after_unload"]
-
-
-def test_a_network_that_a_context_does_not_let_go_can_be_unloaded_later(
-    log: list[tuple[str, str, int]],
-) -> None:
-    context = RecordingContext("A", log, {"before_unload_network": ValueError("busy")})
-    runtime = runtime_of(FakeBackend("A", context=context))
-    network = runtime.load_network(chain())
-    for _ in range(2):
-        with pytest.raises(BackendError, match="busy"):
-            runtime.unload_network(network)
-        assert runtime.enqueue_workload(network, {"x": floats(0, 0, 0, 0)})["y"][0] == 3
-    context.faults = {}
-    runtime.unload_network(network)
-    with pytest.raises(InvalidArgumentError, match="no network is loaded under the id 0"):
-        runtime.get_network(network)
 
 
 def test_of_two_threads_that_unload_a_network_one_gets_an_error() -> None:
@@ -314,39 +255,6 @@ def test_a_runtime_needs_a_backend() -> None:
         Runtime(RuntimeOptions(registry=registry_of(broken)))
 
 
-def test_without_names_the_kind_of_device_decides_then_the_id() -> None:
-    registry = registry_of(
-        ReferenceBackend(),
-        FakeBackend("Z", device_type=DeviceType.GPU),
-        FakeBackend("B", device_type=DeviceType.CPU_COMPILED),
-        FakeBackend("A", device_type=DeviceType.CPU_COMPILED),
-    )
-    spec = Runtime(RuntimeOptions(registry=registry)).get_device_spec()
-    assert spec.supported_backends == ("Z", "A", "B", "CpuRef")
-
-
-def test_constants_are_folded_by_the_reference_whatever_is_preferred() -> None:
-    registry = registry_of(FakeBackend("A"), ReferenceBackend())
-    runtime = Runtime(RuntimeOptions(["A"], registry=registry))
-    graph = runtime.get_network(runtime.load_network(_constant_graph())).graph
-    assert graph.layers == ()
-
-
-@pytest.mark.parametrize("reference", [None, FakeBackend("CpuRef", faults={"get_devices": 5})])
-def test_without_a_reference_backend_networks_run_unfolded(reference: FakeBackend | None) -> None:
-    backends = [FakeBackend("A")] + ([reference] if reference else [])
-    runtime = Runtime(RuntimeOptions(["A"], registry=registry_of(*backends)))
-    network = runtime.load_network(_constant_graph())
-    assert len(runtime.get_network(network).graph.layers) == 1
-    assert runtime.enqueue_workload(network, {})["y"][0] == 2
-
-
-def _constant_graph() -> Graph:
-    net = Network()
-    net.output("y", net.add(RELU, net.constant(floats(2))))
-    return net.build()
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -369,18 +277,6 @@ def test_trusted_keys_are_held_as_bytes_once_each() -> None:
     assert replace(options, code="signed").trusted_keys == options.trusted_keys
 
 
-def test_options_are_checked_when_the_runtime_is_made_or_a_network_loaded() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"on_fallback: .*got 'never'"):
-        runtime_of(on_fallback="never")
-    with pytest.raises(InvalidArgumentError, match="the program cache cannot have this size"):
-        runtime_of(program_cache_size=0).load_network(chain())
-
-
-def test_an_empty_list_of_backends_is_a_mistake() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"the list of backends is empty.*CpuRef"):
-        Runtime(RuntimeOptions([]))
-
-
 def test_a_network_that_needs_more_than_the_memory_limit_is_rejected() -> None:
     # The results take 16 bytes, and two aligned buffers 128.
     runtime = runtime_of(memory_limit_bytes=143)
@@ -390,32 +286,6 @@ def test_a_network_that_needs_more_than_the_memory_limit_is_rejected() -> None:
     assert runtime_of(memory_limit_bytes=16).load_network(chain(1)) == 0
     with pytest.raises(MemoryLimitError, match=r"'add_0'.*at most 15 bytes .*got 16 bytes"):
         runtime_of(memory_limit_bytes=15).load_network(chain(1))
-
-
-def test_loading_says_in_one_line_what_runs_where(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "armpy"):
-        runtime_of(FakeBackend("A")).load_network(diamond())
-    (record,) = caplog.records
-    assert record.message.startswith("4 layers: A 4; 1 partition,")
-    assert "\n" not in record.message
-
-
-@pytest.mark.parametrize(
-    "faults",
-    [
-        {"create_memory_manager": ValueError("oops")},
-        {"create_workload_factory": ValueError("oops")},
-        {"create_workload_factory": BackendError("oops")},
-        {"create_workload_factory": "oops"},
-    ],
-)
-def test_a_backend_that_makes_no_factory_gets_no_layers(faults: dict[str, object]) -> None:
-    runtime = runtime_of(FakeBackend("A", faults=faults))
-    placement = runtime.get_network(runtime.load_network(chain())).placement
-    assert placement is not None
-    assert placement.layers_by_backend == {"CpuRef": 3}
-    assert {(r.backend, r.code) for r in placement.refusals} == {("A", "device")}
-    assert all("oops" in r.text for r in placement.refusals)
 
 
 def test_a_backend_that_makes_no_factory_and_is_the_only_one_is_an_error() -> None:
@@ -434,25 +304,6 @@ def test_a_closed_runtime_has_unloaded_everything_and_loads_no_more() -> None:
         runtime.load_network(chain())
 
 
-def test_closing_deregisters_only_backends_that_the_runtime_found_itself() -> None:
-    own = Runtime(RuntimeOptions(backends=["CpuRef"]))
-    own.close()
-    with pytest.raises(BackendUnavailableError, match="closed"):
-        own.registry.get("CpuRef")
-    registry = registry_of(ReferenceBackend())
-    Runtime(RuntimeOptions(registry=registry)).close()
-    assert registry.get("CpuRef").get_id() == "CpuRef"
-
-
-def test_a_model_of_a_closed_runtime_says_so_and_can_still_be_closed() -> None:
-    runtime = runtime_of()
-    model = Model(chain(), runtime)
-    runtime.close()
-    with pytest.raises(InvalidArgumentError, match="has been unloaded"):
-        model(floats(1, 2, 3, 4))
-    model.close()
-
-
 def test_a_runtime_is_closed_even_if_contexts_raise(log: list[tuple[str, str, int]]) -> None:
     faults = {"before_unload_network": ValueError("oops")}
     backend = FakeBackend("A", context=RecordingContext("A", log, faults))
@@ -463,13 +314,6 @@ def test_a_runtime_is_closed_even_if_contexts_raise(log: list[tuple[str, str, in
     for network_id in ids:
         with pytest.raises(InvalidArgumentError, match="no network is loaded"):
             runtime.get_network(network_id)
-
-
-def test_a_model_closes_a_runtime_of_its_own() -> None:
-    runtime = runtime_of()
-    with Model(chain(), runtime, closes_runtime=True):
-        assert not runtime.is_closed
-    assert runtime.is_closed
 
 
 def test_a_model_that_cannot_be_loaded_closes_its_runtime() -> None:
@@ -533,24 +377,3 @@ def test_a_device_that_most_machines_lack_is_no_warning(caplog: pytest.LogCaptur
     assert [backend.get_id() for backend in runtime.backends] == ["CpuRef"]
     with pytest.raises(DeviceNotFoundError, match="no NPU"):
         Runtime(RuntimeOptions(["Npu"], registry=registry))
-
-
-def test_one_reason_of_several_backends_is_one_warning_of_a_process(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(setup, "_warnings", set())
-
-    def refused(name: str, text: str, fix: str = "") -> FakeBackend:
-        error = BackendUnavailableError(text, where=name, fix=fix)
-        return FakeBackend(name, faults={"create_backend_context": error})
-
-    for _ in range(2):
-        backends = refused("A", "no parts", "Run: pip install parts"), refused("B", "no device")
-        registry = registry_of(*backends, refused("C", "no parts", "Run: pip install parts"))
-        registry.register("CpuRef", ReferenceBackend)
-        Runtime(RuntimeOptions(registry=registry))
-    assert [record.getMessage() for record in caplog.records] == [
-        "backends 'A', 'C' are left out: no parts. Run: pip install parts",
-        "backend 'B' is left out: B / create_backend_context: no device; "
-        "armpy doctor says what to do",
-    ]

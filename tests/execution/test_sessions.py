@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from armpy_numba_acc import backend as numba_backend
-from armpy_numba_acc.store import objects
 
 import armpy
 from armpy import DataType, TensorInfo, ops
@@ -27,15 +25,13 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.planning import Planner
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.model.compile_targets import check_targets, known_targets, targets_of
-from armpy.ops import ElementwiseBinary, Softmax
+from armpy.ops import Softmax
 from armpy.plugins import BackendProxy
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
-from armpy_testing.models.control_flow import loop
-from armpy_testing.models.networks import RELU, chain, f32, floats, ints, placement_of
+from armpy_testing.models.networks import RELU, chain, f32, floats, placement_of
 
 X = floats(-1, 2, 3, 4)
 ALL = {"manager": 1, "factory": 1, "handles": 1}
@@ -87,31 +83,6 @@ def open_network() -> Network:
     return net
 
 
-def test_a_network_of_open_shapes_has_nothing_made_until_a_backend_gets_a_layer() -> None:
-    """Which backends get layers is known only when it runs, maybe in another thread."""
-    refusing, taking = Making({Softmax}), Making()
-    for backend, expected in ((refusing, {}), (taking, ALL)):
-        model = Model(open_network(), runtime_of(backend))
-        assert not backend.made
-        for _ in range(2):
-            np.testing.assert_array_equal(model(X), [0, 2, 3, 4])
-            assert backend.made == expected
-
-
-def test_a_backend_that_gets_layers_in_control_flow_alone_makes_everything_once() -> None:
-    backend = Making({ElementwiseBinary})
-    model = Model(loop(10), runtime_of(backend))
-    for _ in range(2):
-        np.testing.assert_array_equal(model(ints(0)), [10])
-    assert backend.made == ALL
-
-
-def test_a_backend_without_layers_makes_nothing_for_a_profile_either() -> None:
-    backend = Making({Softmax})
-    Model(chain(), runtime_of(backend, profiling=True))
-    assert not backend.made
-
-
 @pytest.mark.parametrize("make", [chain, open_network])
 def test_a_backend_that_cannot_make_what_it_needs_loses_its_layers(make: object) -> None:
     class Failing(Making):
@@ -129,26 +100,6 @@ def test_a_backend_that_cannot_make_what_it_needs_loses_its_layers(make: object)
 # What is prepared for some shapes is neither planned nor compiled by a call of these shapes
 
 
-class Watch:
-    """Writes down who plans and who compiles."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seen: list[str] = []
-        for place, name in (
-            (Planner, "program"),
-            (numba_backend, "compiled_program"),
-            (objects, "kernel_addresses"),
-        ):
-            monkeypatch.setattr(place, name, self._watched(getattr(place, name), name))
-
-    def _watched(self, function: Callable[..., object], name: str) -> Callable[..., object]:
-        def watched(*args: object, **kwargs: object) -> object:
-            self.seen.append(name)
-            return function(*args, **kwargs)
-
-        return watched
-
-
 @pytest.fixture
 def model() -> Model:
     net = Network()
@@ -157,28 +108,6 @@ def model() -> Model:
     y = net.add(ops.Convolution2d(padding=ops.Padding.SAME), x, weights)
     net.output("y", y)
     return Model(net, Runtime(RuntimeOptions(backends=["NumbaAcc"])), closes_runtime=True)
-
-
-def test_a_call_of_shapes_that_were_prepared_prepares_and_compiles_nothing(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watch = Watch(monkeypatch)
-    model.prepare({"x": (2, 8, 8, 3)})
-    assert {"program", "compiled_program"} <= set(watch.seen)
-    watch.seen.clear()
-    x = np.ones((2, 8, 8, 3), np.float32)
-    expected = model.run({"x": x})["y"]
-    assert expected[0, 4, 4, 0] == 27 * 0.25
-    np.testing.assert_array_equal(model.bind({"x": x})()["y"], expected)
-    np.testing.assert_array_equal(model.start({"x": x}).result()["y"], expected)
-    assert watch.seen == []
-
-
-def test_a_call_of_other_shapes_is_seen(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    model.prepare({"x": (2, 8, 8, 3)})
-    watch = Watch(monkeypatch)
-    model.run({"x": np.ones((3, 8, 8, 3), np.float32)})
-    assert {"program", "compiled_program"} <= set(watch.seen)
 
 
 @pytest.mark.parametrize(
@@ -198,11 +127,6 @@ def test_a_shape_that_is_none_is_refused_with_the_inputs_name(
     for call in (model.prepare, lambda shapes: armpy.optimize(model.graph, shapes=shapes)):
         with pytest.raises(InvalidArgumentError, match=re.escape(text + repr(shape))):
             call(shapes)
-
-
-def test_sizes_may_be_of_numpy(model: Model) -> None:
-    model.prepare({"x": tuple(np.array([2, 8, 8, 3]))})
-    assert model.run({"x": np.ones((2, 8, 8, 3), np.float32)})["y"].shape[0] == 2
 
 
 class Programs(IPrograms):

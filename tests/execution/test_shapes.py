@@ -16,18 +16,14 @@ from armpy.errors import (
 )
 from armpy.execution import LoadedNetwork
 from armpy.execution.programs.compiled_program import CompiledProgram
-from armpy.execution.programs.graph_split import split_at_unknown
 from armpy.execution.programs.staged_program import LARGEST_KEY_ELEMENTS, StagedProgram
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Cast, ElementwiseBinary, ExpandDims, Reshape, Shape, Slice, Squeeze
+from armpy.ops import ExpandDims, Reshape, Squeeze
 from armpy.ops.operation import Array
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
-    FakeBackend,
     OwnMemoryBackend,
     runtime_of,
 )
@@ -36,13 +32,11 @@ from armpy_testing.models.networks import (
     RELU,
     chain,
     f32,
-    flatten_as_keras_writes_it,
     floats,
     i32,
     ints,
     placement_of,
 )
-from armpy_testing.preparations import watch_preparations
 
 
 def loaded(model: Model) -> LoadedNetwork:
@@ -64,31 +58,6 @@ def shape_given() -> Graph:
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def test_another_shape_at_the_call_is_prepared_for() -> None:
-    model = Model(chain(2, (None, 2)), runtime_of())
-    for batch in (1, 3, 2, 3):
-        result = model(np.zeros((batch, 2), np.float32))
-        np.testing.assert_array_equal(result, np.full((batch, 2), 2))
-
-
-def test_the_keras_flatten_runs_for_every_batch() -> None:
-    net = Network()
-    x = net.input("x", f32(None, 2, 3), default_shape=(1, 2, 3))
-    net.output("y", flatten_as_keras_writes_it(net, x))
-    model = Model(net, runtime_of())
-    for batch in (1, 4):
-        data = np.arange(batch * 6, dtype=np.float32).reshape(batch, 2, 3)
-        np.testing.assert_array_equal(model(data), data.reshape(batch, 6))
-    assert [layer.layer for layer in placement_of(model).layers] == ["flatten"]
-
-
-def test_the_default_shape_is_prepared_when_the_network_is_loaded() -> None:
-    net = Network()
-    net.output("y", net.add(RELU, net.input("x", f32(None), default_shape=(3,))))
-    model = Model(net, runtime_of())
-    assert loaded(model).latest.shapes == ((3,),)  # type: ignore[union-attr]  # it is prepared
-
-
 def test_a_default_shape_that_does_not_work_is_left_to_the_caller() -> None:
     net = Network()
     a = net.input("a", f32(None), default_shape=(2,))
@@ -99,17 +68,6 @@ def test_a_default_shape_that_does_not_work_is_left_to_the_caller() -> None:
     with pytest.raises(LayerValidationError, match="do not broadcast"):
         model(floats(1, 2), floats(1, 1, 1))
     np.testing.assert_array_equal(model(floats(1), floats(1, 1, 1)), [2, 2, 2])
-
-
-def test_resize_prepares_another_shape_now() -> None:
-    net = Network()
-    a = net.input("a", f32(None), default_shape=(1,))
-    net.output("y", net.add(ADD, a, net.input("b", f32(2))))
-    model = Model(net, runtime_of())
-    model.prepare({"a": (2,)})
-    assert ((2,), (2,)) in loaded(model).program_cache.programs
-    model.prepare({})
-    assert loaded(model).latest is not None
 
 
 @pytest.mark.parametrize(
@@ -128,19 +86,6 @@ def test_a_shape_that_cannot_be_prepared_is_rejected(
     with pytest.raises(InvalidArgumentError, match=text):
         model.prepare(shapes)
     model(np.zeros((1, 3), np.float32))
-
-
-def test_errors_of_layers_name_the_shapes_of_the_call() -> None:
-    net = Network()
-    a, b = (net.input(name, f32(None)) for name in ("a", "b"))
-    net.output("y", net.add(ADD, a, b))
-    model = Model(net, runtime_of())
-    words = r"agree\. This is for the shapes of the call, 'a' \(2,\), 'b' \(3,\): choose others"
-    with pytest.raises(LayerValidationError, match=words):
-        model(floats(1, 2), floats(1, 2, 3))
-    with pytest.raises(LayerValidationError, match=words):
-        model.prepare({"a": (2,), "b": (3,)})
-    np.testing.assert_array_equal(model(floats(1, 2), floats(3, 4)), floats(4, 6))
 
 
 def test_shapes_of_the_file_are_not_the_calls() -> None:
@@ -190,13 +135,6 @@ def test_reshaping_open_inputs_does_not_blame_the_file() -> None:
         Model(net, runtime_of()).reshape({"a": (2,), "b": (3,)})
 
 
-def test_the_least_recently_used_program_goes_first() -> None:
-    model = Model(chain(1, (None,)), runtime_of(program_cache_size=2))
-    for size in (1, 2, 1, 3):
-        model(np.zeros(size, np.float32))
-    assert list(loaded(model).program_cache.programs) == [((1,),), ((3,),)]
-
-
 @pytest.mark.slow
 def test_memory_does_not_grow_over_200_shapes() -> None:
     model = Model(chain(3, (None,)), runtime_of(CompilingBackend()))
@@ -229,32 +167,6 @@ def test_a_shape_that_depends_on_values_is_found_while_running() -> None:
         np.testing.assert_array_equal(moved, X + 1)
 
 
-def test_a_value_that_decides_on_shapes_can_be_an_input_itself() -> None:
-    net = Network()
-    net.output("y", net.add(Reshape(), net.input("x", f32(2, 3)), net.input("shape", i32(None))))
-    model = Model(net, runtime_of())
-    np.testing.assert_array_equal(model(X, ints(6)), X.reshape(6))
-    np.testing.assert_array_equal(model(X, ints(1, 3, 2)), X.reshape(1, 3, 2))
-
-
-def test_the_report_of_a_stepwise_network_is_complete_after_an_execution() -> None:
-    model = Model(shape_given(), runtime_of(FakeBackend("Fake", {ElementwiseBinary})))
-    assert placement_of(model).layers_by_backend == {"Fake": 2}
-    model(X, ints(3, 2))
-    report = placement_of(model)
-    assert report is not None
-    assert report.layers_by_backend == {"Fake": 2, "CpuRef": 2}
-    assert [layer.operation for layer in report.layers] == [
-        "ElementwiseBinary",
-        "ElementwiseBinary",
-        "Reshape",
-        "Activation",
-    ]
-    assert [layer.partition for layer in report.layers] == [0, 1, 2, 2]
-    assert (report.fallbacks, report.num_partitions, report.num_copies) == (2, 3, 0)
-    assert {refusal.operation for refusal in report.refusals} == {"Reshape", "Activation"}
-
-
 def test_copies_are_in_no_partition_of_a_stepwise_networks_report() -> None:
     model = Model(shape_given(), runtime_of(OwnMemoryBackend("Npu")))
     model(X, ints(3, 2))
@@ -268,60 +180,6 @@ def test_an_operand_that_does_not_fit_is_an_error_of_its_layer_and_the_model_wor
     with pytest.raises(LayerValidationError, match=r"Reshape 'layer'.*6 elements.*got \(4, 4\)"):
         model(X, ints(4, 4))
     np.testing.assert_array_equal(model(X, ints(6, 1))[0], (X + 1).reshape(6, 1))
-
-
-def nested() -> Graph:
-    """Each reshape's operand is made from what the one before gives."""
-    net = Network()
-    x = net.input("x", f32(2, 3))
-    value = net.add(Reshape(), x, net.input("first", i32(None)))
-    sizes = net.add(Shape(), value)
-    doubled = net.add(Reshape(), sizes, net.input("second", i32(1)))
-    net.output("y", net.add(RELU, net.add(Reshape(), x, doubled)))
-    net.output("sizes", doubled)
-    return net.build()
-
-
-@pytest.mark.parametrize("program_cache_size", [1, 2, 8])
-def test_steps_can_be_nested_whatever_the_size_of_the_cache(program_cache_size: int) -> None:
-    model = Model(nested(), runtime_of(program_cache_size=program_cache_size))
-    for shape in (ints(3, 2), ints(6, 1), ints(3, 2)):
-        y, sizes = model(X, shape, ints(2))
-        np.testing.assert_array_equal(y, X.reshape(shape))
-        np.testing.assert_array_equal(sizes, shape)
-    assert len(loaded(model).program_cache.programs) <= max(program_cache_size, 2)
-
-
-def test_programs_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = Network()
-    value = net.input("x", f32(6))
-    for _ in range(5):  # the shape is in what the stage before gives
-        flat = net.add(Reshape((6,)), value)
-        first = net.add(Slice((0,), (2,)), flat)
-        sizes = net.add(Cast(), first, output=i32(2))
-        value = net.add(Reshape(), flat, sizes)
-    net.output("y", value)
-    model = Model(net, runtime_of(program_cache_size=2))
-    prepared: list[None] = []
-    watch_preparations(monkeypatch, lambda _: prepared.append(None))
-    for num_prepared, shape in ((5, (2, 3)), (10, (3, 2)), (10, (2, 3)), (10, (3, 2))):
-        y = model.run({"x": np.array([*shape, 0, 0, 0, 0], np.float32)})["y"]
-        assert y.shape == shape
-        assert len(prepared) == num_prepared
-    assert len(loaded(model).program_cache.programs) <= 10
-
-
-def test_programs_of_the_rest_are_kept_by_value() -> None:
-    model = Model(shape_given(), runtime_of())
-    for _ in range(3):
-        for shape in (ints(3, 2), ints(6, 1)):
-            model(X, shape)
-    kinds = [type(program) for program in loaded(model).program_cache.programs.values()]
-    assert sorted(kind.__name__ for kind in kinds) == [
-        "CompiledProgram",
-        "CompiledProgram",
-        "StagedProgram",
-    ]
 
 
 def test_many_different_values_keep_the_cache_bounded() -> None:
@@ -347,21 +205,6 @@ def test_changing_a_result_does_not_change_a_program_that_was_made_from_it() -> 
     np.testing.assert_array_equal(model(ints(10, 20), ints(2))[0], [12, 22])
 
 
-def test_outputs_of_a_stepwise_network_are_written_to_the_callers_arrays() -> None:
-    model = Model(shape_given(), runtime_of())
-    inputs: dict[str, object] = {"x": X, "shape": ints(3, 2)}
-    outs: dict[str, Array] = {
-        "y": np.zeros((3, 2), np.float32),
-        "shape_again": ints(0, 0),
-        "moved": np.zeros((2, 3), np.float32),
-    }
-    results = model.run(inputs, outs)
-    assert all(results[name] is outs[name] for name in outs)
-    np.testing.assert_array_equal(outs["y"], (X + 1).reshape(3, 2))
-    np.testing.assert_array_equal(outs["shape_again"], [3, 2])
-    np.testing.assert_array_equal(outs["moved"], X + 1)
-
-
 @pytest.mark.parametrize(
     ("array", "text"),
     [
@@ -379,19 +222,6 @@ def test_arrays_that_do_not_fit_a_stepwise_networks_output_are_rejected(
     model(X, ints(3, 2))
 
 
-def test_one_value_under_two_names_gives_two_arrays_stepwise() -> None:
-    net = Network()
-    y = net.add(Reshape(), net.input("x", f32(2, 3)), net.input("shape", i32(2)))
-    net.output("y", y)
-    net.output("again", y)
-    net.output("constant", net.constant(floats(1)))
-    model = Model(net, runtime_of())
-    first, second, constant = model(X, ints(3, 2))
-    assert not np.shares_memory(first, second)
-    constant[:] = 9
-    np.testing.assert_array_equal(model(X, ints(3, 2))[2], [1])
-
-
 def test_a_stepwise_network_keeps_state() -> None:
     net = Network()
     x = net.input("x", f32(2, 3))
@@ -404,14 +234,6 @@ def test_a_stepwise_network_keeps_state() -> None:
         np.testing.assert_array_equal(model(X, ints(3, 2)), factor * X.reshape(3, 2))
     model.reset_state()
     np.testing.assert_array_equal(model(X, ints(3, 2)), X.reshape(3, 2))
-
-
-def test_an_operand_that_gives_too_many_axes_is_an_error_of_its_layer() -> None:
-    net = Network()
-    x = net.input("x", f32(1))
-    net.output("y", net.add(Reshape(), x, net.input("shape", i32(None)), name="reshape"))
-    with pytest.raises(InvalidArgumentError, match="'reshape' / TensorInfo: the rank is too high"):
-        Model(net, runtime_of())(floats(1), np.ones(9, np.int32))
 
 
 def test_a_large_operand_that_decides_on_shapes_is_refused() -> None:
@@ -440,17 +262,6 @@ def test_unknown_shapes_are_refused_with_the_layers_name() -> None:
         Model(net, runtime_of())
 
 
-def test_an_unknown_rank_is_known_at_the_call() -> None:
-    net = Network()
-    x = net.input("x", TensorInfo(None, DataType.FLOAT32))
-    net.output("y", net.add(RELU, x))
-    model = Model(net, runtime_of())
-    for shape in ((), (2,), (1, 2, 3)):
-        result = model(np.ones(shape, np.float32))
-        assert isinstance(result, np.ndarray)
-        assert result.shape == shape
-
-
 def test_the_kind_of_program_follows_from_what_is_known() -> None:
     static, stepwise = Model(chain(), runtime_of()), Model(shape_given(), runtime_of())
     assert isinstance(next(iter(loaded(static).program_cache.programs.values())), CompiledProgram)
@@ -459,15 +270,3 @@ def test_the_kind_of_program_follows_from_what_is_known() -> None:
         assert optimized is not None
         assert len(optimized.graph.layers) == num_layers
     assert isinstance(next(iter(loaded(stepwise).program_cache.programs.values())), StagedProgram)
-
-
-def test_a_shaped_layer_after_one_that_waits_for_a_value_waits_as_well() -> None:
-    net = Network()
-    x, shape = net.input("x", f32(2, 3)), net.input("shape", i32(2))
-    reshaped = net.add_layer(Reshape(), [x, shape], name="reshape", outputs=[f32(3, 2)]).outputs[0]
-    net.output("y", net.add(RELU, reshaped, name="after"))
-    net.output("z", net.add(RELU, x, name="before"))
-    split = split_at_unknown(net.build())
-    assert [layer.name for layer in split.head.graph.layers] == ["before"]
-    assert split.rest is not None
-    assert [layer.name for layer in split.rest.graph.layers] == ["reshape", "after"]

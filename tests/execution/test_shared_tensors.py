@@ -15,14 +15,12 @@ from armpy.backend import (
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
-    IWorkloadFactory,
     MemorySource,
     NetworkResources,
     ReasonCode,
     Support,
 )
-from armpy.errors import MemoryExportError, MemoryImportError
-from armpy.graph.network import Network
+from armpy.errors import MemoryImportError
 from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary
 from armpy.ops.operation import Array
@@ -35,8 +33,8 @@ from armpy_testing.backends.device_memory import (
     DeviceHandle,
     Memory,
 )
-from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
-from armpy_testing.models.networks import ADD, RELU, copies, diamond, f32, floats, placement_of
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.models.networks import copies, diamond, floats
 from armpy_testing.systems import NEEDS_SHARED_MEMORY
 
 X = floats(-1, 0, 2, 5)
@@ -127,30 +125,6 @@ def pair() -> Iterator[tuple[Sharing, Sharing]]:
     dsp.memory.close()
 
 
-@NEEDS_SHARED_MEMORY
-def test_a_tensor_is_imported_once_for_all_that_read_it_and_not_copied(
-    pair: tuple[Sharing, Sharing],
-) -> None:
-    npu, dsp = pair
-    model = Model(diamond(), runtime_of(npu, dsp))
-    assert copies(model) == ["[ x host -> Npu ]", "[ bottom Dsp -> host ]"]
-    # It is tried when the network is loaded, and what was taken for that goes back.
-    assert len(dsp.memory.imported) == len(dsp.memory.unimported) == 1
-    assert npu.memory.used_bytes == dsp.memory.used_bytes == 0
-    model.warm_up()
-    assert npu.memory.exported == [SHARED] * 2
-    tried, (imported, read, write) = dsp.memory.imported
-    assert (imported.source, read, write) == (SHARED, True, False)
-    assert dsp.memory.asked == [tried[0], imported]
-    npu.memory.uploads = dsp.memory.downloads = 0
-    for x in (X, -X, X + 1):
-        top = np.maximum(x, 0)
-        np.testing.assert_array_equal(model(x), top + 1 + 3 * top)
-    assert (npu.memory.uploads, npu.memory.downloads) == (3, 0)
-    assert (dsp.memory.uploads, dsp.memory.downloads) == (0, 3)
-    assert len(dsp.memory.imported) == 2
-
-
 @pytest.mark.slow
 def test_each_working_memory_imports_its_own_and_ends_that_when_it_goes(
     pair: tuple[Sharing, Sharing],
@@ -179,38 +153,6 @@ NO = Support.no(ReasonCode.OTHER, "not at this offset")
 
 
 @NEEDS_SHARED_MEMORY
-@pytest.mark.parametrize(
-    ("what", "fault", "text"),
-    [
-        ("answer", NO, "Dsp / can_import: not at this offset"),
-        ("answer", None, "Dsp / can_import: the answer has the wrong type"),
-        ("export_error", MemoryExportError("it is mapped"), "Npu / export_memory: it is mapped"),
-        ("export_error", OSError("no"), r"Npu / export_memory: the backend raised OSError('no')"),
-        ("import_error", MemoryImportError("a page"), "Dsp / import_memory: a page"),
-        ("import_error", SystemExit(3), "Dsp / import_memory: the backend raised SystemExit(3)"),
-    ],
-)
-def test_what_is_not_imported_when_a_network_is_loaded_is_copied_and_the_report_says_why(
-    pair: tuple[Sharing, Sharing],
-    what: str,
-    fault: object,
-    text: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    npu, dsp = pair
-    setattr(npu.memory if what == "export_error" else dsp.memory, what, fault)
-    model = Model(diamond(), runtime_of(npu, dsp))
-    assert copies(model)[1] == "[ top Npu -> Dsp ]"
-    (refusal,) = [r for r in placement_of(model).refusals if r.operation == "MemImport"]
-    assert (refusal.layer, refusal.backend) == ("[ top Npu -> Dsp ]", "Dsp")
-    assert refusal.text.startswith(text)
-    assert text in caplog.text
-    assert placement_of(model).layers_by_backend == {"Npu": 1, "Dsp": 3}
-    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
-    assert (npu.memory.uploads, npu.memory.downloads) == (1, 1)
-
-
-@NEEDS_SHARED_MEMORY
 def test_an_import_that_fails_later_is_a_typed_error_and_the_network_goes_on(
     pair: tuple[Sharing, Sharing],
 ) -> None:
@@ -236,43 +178,6 @@ def test_a_failure_to_end_an_import_is_only_logged(
     assert "Dsp / unimport: the backend raised AttributeError" in caplog.text
     assert npu.memory.used_bytes == 0
     np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
-
-
-class Both(SharedFactory):
-    """In host memory as well."""
-
-    import_sources = export_sources = SHARED | MemorySource.MALLOC
-
-
-class InHostMemory(Sharing):
-    """Maps the tensors that it computes with, also the host's."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return FakeBackend().create_workload_factory(network)
-
-    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
-        return Both(self.memory, SharedHandle)
-
-
-@NEEDS_SHARED_MEMORY
-def test_a_result_that_is_written_to_the_callers_memory_is_not_imported_from_a_device(
-    pair: tuple[Sharing, Sharing],
-) -> None:
-    """The host's array is another one in each run; the reader can use that as it is."""
-    npu = InHostMemory("Npu", {Activation}, memory=pair[0].memory)
-    dsp = InHostMemory("Dsp", {ElementwiseBinary}, memory=pair[1].memory)
-    net = Network()
-    top = net.add(RELU, net.input("x", f32(4)), name="top")
-    inner = net.add(RELU, top, name="inner")
-    net.output("top", top)
-    net.output("y", net.add(ADD, top, inner))
-    model = Model(net, runtime_of(npu, dsp))
-    assert copies(model) == []
-    assert len(dsp.memory.imported) == 1  # inner alone
-    for x in (X, -X):
-        top_now, y = model(x)
-        np.testing.assert_array_equal(top_now, np.maximum(x, 0))
-        np.testing.assert_array_equal(y, 2 * np.maximum(x, 0))
 
 
 @NEEDS_SHARED_MEMORY

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -89,40 +88,6 @@ def test_executions_at_the_same_time_go_to_different_backends() -> None:
     assert sum(executions(model).values()) == 4
 
 
-def test_one_call_after_the_other_goes_to_the_fastest_backend() -> None:
-    slow = threading.Event()
-    model = Model(chain(1), spread(running("Slow", lambda: slow.wait(0.05)), running("Fast")))
-    for _ in range(20):
-        np.testing.assert_array_equal(model(X), np.maximum(X, 0))
-    assert executions(model)["Slow"] == 2  # the first one is not counted
-
-
-def test_a_backend_that_was_slow_at_first_or_once_is_measured_again() -> None:
-    model = Model(chain(1), spread(running("A"), running("B")))
-    for _ in range(4):
-        model(X)
-    assert executions(model) == {"A": 2, "B": 2}
-    network = model.handle.loaded
-    assert network.spread is not None
-    shapes = tuple(network.latest_shapes())
-    first, second = network.spread.backends
-
-    def chosen(seconds: float, idle_s: float) -> str:
-        """The backend of the next execution; the second one has rested."""
-        first.seconds, second.seconds = {shapes: 1.0}, {shapes: seconds}
-        second.ended_s = time.perf_counter() - idle_s
-        before = second.executions
-        model(X)
-        return "B" if second.executions > before else "A"
-
-    assert chosen(2.0, 90) == "A"
-    assert chosen(2.0, 110) == "B"
-    assert chosen(20.0, 2000) == "A"  # too slow to be worth it
-    first.seconds = {shapes: 1e-9}  # an execution that takes longer counts as twice that
-    model(X)
-    assert first.seconds[shapes] == pytest.approx(1.25e-9)
-
-
 def test_a_backend_that_fails_hands_its_executions_to_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -142,28 +107,6 @@ def test_a_backend_that_fails_hands_its_executions_to_the_others(
     assert "the device is gone" in caplog.text
     assert sum(executions(model).values()) == 200
     assert len(calls) == 3
-
-
-def test_the_next_backend_after_a_failure_is_chosen_by_the_spread_alone() -> None:
-    def fail() -> None:
-        raise RuntimeError("broken")
-
-    properties = NetworkProperties(on_failure="next")
-    model = Model(
-        chain(1), spread(running("A", fail), running("B"), running("C")), properties=properties
-    )
-    for _ in range(3):
-        np.testing.assert_array_equal(model(X), np.maximum(X, 0))
-    assert executions(model)["A"] == 0
-    assert sum(executions(model).values()) == 3
-
-
-def test_working_memory_of_the_application_is_the_first_backends() -> None:
-    model = Model(chain(1), spread(running("A"), running("B")))
-    model(X)
-    with model.create_working_memory() as memory:
-        np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], np.maximum(X, 0))
-    assert executions(model) == {"A": 1, "B": 0}
 
 
 def test_the_error_is_raised_where_every_backend_has_failed() -> None:
@@ -206,13 +149,6 @@ def test_a_bound_execution_is_spread_and_outputs_are_written_in_place() -> None:
     assert target.tolist() == [0, 0, 3]
     assert executions(model)["A"] >= 1
     assert executions(model)["B"] >= 1
-
-
-def test_each_backend_is_in_the_placement_report() -> None:
-    model = Model(chain(2), spread(running("A"), running("B")))
-    model(X)
-    layers = [(layer.inside, layer.backend) for layer in placement_of(model).layers]
-    assert layers == [("", "A"), ("", "A"), ("B", "B"), ("B", "B")]
 
 
 def test_a_backend_that_cannot_prepare_gets_no_executions(caplog: pytest.LogCaptureFixture) -> None:
@@ -264,18 +200,6 @@ def test_layers_run_on_the_backend_that_they_are_assigned_to(
     placement = placement_of(model)
     assert "".join(layer.backend for layer in placement.layers if layer.partition >= 0) == backends
     assert placement.fallbacks == 0
-
-
-@pytest.mark.parametrize(
-    ("affinity", "reason"),
-    [
-        ({"conv*": "A"}, r"affinity: no layer .*'relu_0' and 2 more.*; got 'conv\*'"),
-        ({"relu_0": "Npu"}, r"affinity\['relu_0'\]: .* not use the backend 'Npu'. Expected A, B"),
-    ],
-)
-def test_an_affinity_that_names_nothing_is_an_error(affinity: dict[str, str], reason: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=reason):
-        assigned(affinity)
 
 
 def test_the_name_of_an_operator_assigns_all_layers_that_it_became() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -61,22 +60,6 @@ def test_steps_equal_calls_that_are_given_the_past() -> None:
         assert state.length == past.shape[1]
 
 
-def test_a_state_may_be_called_with_the_other_inputs_in_order() -> None:
-    state = growing().state(PAIRS)
-    np.testing.assert_array_equal(state(rows(2)), [[2, 2, 2]])
-    with pytest.raises(armpy.InvalidArgumentError, match=r"number of inputs.*rows.*got 2"):
-        state(rows(1), rows(1))
-
-
-def test_equal_names_are_pairs_and_shapes_that_stay_count_positions() -> None:
-    state = counting().state(limit=6)
-    for step in range(1, 4):
-        np.testing.assert_array_equal(state(np.ones((1, 2), np.float32)), [[2 * step] * 2])
-    assert state.length == 6
-    with pytest.raises(armpy.InvalidArgumentError, match=r"state is full.*6 \(limit\).*6, and 2"):
-        state(np.ones((1, 2), np.float32))
-
-
 def test_the_limit_holds_before_anything_is_computed() -> None:
     state = growing().state(PAIRS, limit=4)
     state(rows(3))
@@ -100,14 +83,6 @@ def test_a_failed_step_changes_nothing() -> None:
     np.testing.assert_array_equal(state(rows(1)), [[3, 3, 3]])
 
 
-def test_a_given_past_replaces_the_states_own() -> None:
-    state = growing().state(PAIRS)
-    state(rows(2))
-    outputs = state.run({"rows": rows(1), "past": rows(4, 10)})
-    np.testing.assert_array_equal(outputs["total"], [[41, 41, 41]])
-    assert state.length == 5
-
-
 def test_forks_go_on_by_themselves() -> None:
     state = growing().state(PAIRS)
     for _ in range(3):
@@ -116,21 +91,6 @@ def test_forks_go_on_by_themselves() -> None:
     for step in range(1, 5):
         np.testing.assert_array_equal(state(rows(1)), [[3 + step] * 3])
         np.testing.assert_array_equal(fork(rows(1, 2)), [[3 + 2 * step] * 3])
-
-
-def test_saved_contents_are_loaded_by_another_state(tmp_path: Path) -> None:
-    model = growing()
-    state, path = model.state(PAIRS), tmp_path / "talk.state"
-    state(rows(3))
-    state.save(path)
-    state(rows(3))
-    other = model.state(PAIRS)
-    other.load(path)
-    assert other.length == 3
-    np.testing.assert_array_equal(other(rows(1)), [[4, 4, 4]])
-    model.state(PAIRS).save(path)
-    other.load(path)
-    assert other.length == 0
 
 
 @pytest.mark.parametrize("size", [-1, 0, 5, 2**31, 2**62, 2**70, "1"])
@@ -190,60 +150,6 @@ def test_closed_states_and_models_are_refused() -> None:
         other(rows(1))
 
 
-def arrays_in(state: object) -> list[Array]:
-    """Arrays that it has in its attributes and in containers there."""
-    found, rest = [], [*vars(state).values()]
-    while rest:
-        item = rest.pop()
-        if isinstance(item, np.ndarray):
-            found.append(item)
-        elif isinstance(item, dict | list | tuple):
-            rest += item.values() if isinstance(item, dict) else item
-    return found
-
-
-class ClosingArray:
-    """An array that closes a state when it is read."""
-
-    def __init__(self, close: Callable[[], None], array: Array) -> None:
-        self.close, self.array = close, array
-
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
-        self.close()
-        return self.array
-
-
-class ClosingPath(os.PathLike[str]):
-    """A path that closes a state when it is read."""
-
-    def __init__(self, close: Callable[[], None], path: Path) -> None:
-        self.close, self.path = close, path
-
-    def __fspath__(self) -> str:
-        self.close()
-        return os.fspath(self.path)
-
-
-@pytest.mark.parametrize("under_way", [None, "step", "failing step", "load"])
-def test_a_closed_state_has_no_arrays(under_way: str | None, tmp_path: Path) -> None:
-    state = growing().state(PAIRS)
-    state(rows(2))
-    state.save(tmp_path / "saved")
-    assert arrays_in(state)
-    if under_way is None:
-        state.close()
-    elif under_way == "step":
-        np.testing.assert_array_equal(state(ClosingArray(state.close, rows(1))), [[3, 3, 3]])
-    elif under_way == "failing step":
-        with pytest.raises(armpy.InvalidArgumentError):
-            state(ClosingArray(state.close, np.ones((1, 1, 4), np.float32)))
-    else:
-        state.load(ClosingPath(state.close, tmp_path / "saved"))
-    assert not arrays_in(state)
-    with pytest.raises(armpy.InvalidArgumentError, match="the state is closed"):
-        state(rows(1))
-
-
 def test_a_second_thread_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     model = growing()
     state = model.state(PAIRS)
@@ -285,20 +191,6 @@ def test_states_in_several_threads_go_on_by_themselves() -> None:
         np.testing.assert_array_equal(total, [[100 * step] * 2])
 
 
-def test_states_of_fixed_shape_fork_fail_and_go_on() -> None:
-    state, one = counting().state(), np.ones((1, 2), np.float32)
-    for _ in range(5):
-        state(one)
-    fork = state.fork()
-    with pytest.raises(armpy.InvalidArgumentError, match="x"):
-        state(np.ones((1, 3), np.float32))
-    for step in range(1, 6):
-        np.testing.assert_array_equal(state(one), [[2 * (5 + step)] * 2])
-        np.testing.assert_array_equal(fork(2 * one), [[2 * (5 + 2 * step)] * 2])
-    np.testing.assert_array_equal(state.run({"x": one, "sum": 7 * one})["twice"], [[16, 16]])
-    np.testing.assert_array_equal(state(one), [[18, 18]])
-
-
 def test_pasts_of_strings_are_not_saved_and_say_so(tmp_path: Path) -> None:
     net = Network()
     words = armpy.TensorInfo((1, None), armpy.DataType.STRING)
@@ -313,15 +205,6 @@ def test_pasts_of_strings_are_not_saved_and_say_so(tmp_path: Path) -> None:
         state.save(tmp_path / "words")
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
     assert state.fork().length == 2
-
-
-@pytest.mark.parametrize("method", ["load", "save"])
-def test_a_descriptor_is_not_a_path_and_stays_open(method: str, tmp_path: Path) -> None:
-    state = growing().state(PAIRS)
-    with (tmp_path / "held").open("w+b") as held:
-        with pytest.raises(armpy.InvalidArgumentError, match=r"path: .*Expected str.*got \d"):
-            getattr(state, method)(held.fileno())
-        os.fstat(held.fileno())
 
 
 class FailingArray:
@@ -343,19 +226,6 @@ def test_wrong_arrays_are_refused_alike_in_every_step(value: object, earlier_ste
         state.run({"nothing": value})
     state(rows(1))
     assert state.length == earlier_steps + 1
-
-
-def test_real_numbers_are_quantised_in_the_first_step_once() -> None:
-    kind = armpy.TensorInfo(
-        (1, None), armpy.DataType.QASYMM_S8, armpy.Quantization.per_tensor(0.5, 3)
-    )
-    net = Network()
-    x, past = net.input("x", kind), net.input("past", kind)
-    present = net.add(ops.Concat(1), past, x)
-    net.output("all", present)
-    net.output("present", present)
-    model = Model(net, Runtime(RuntimeOptions(["CpuRef"])), quantize_inputs=True)
-    np.testing.assert_array_equal(model.state(PAIRS)([[1.0, 2.0]]), [[5, 7]])
 
 
 @pytest.mark.parametrize("pairs", [{"past": ["present"]}, {"past": None}, {"past": {}}, 3])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -28,30 +26,6 @@ def joining() -> Network:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        [["a", "ü"]],
-        np.array([["a", "ü"]]),
-        np.array([["a", "ü"]], object),
-        np.array([[b"a", "ü".encode()]]),
-        np.array([[b"a", "ü"]], object),
-        np.array([["a", "ü"]], np.dtypes.StringDType()),
-    ],
-    ids=["lists", "U", "objects", "S", "mixed", "StringDType"],
-)
-def test_strings_are_taken_as_lists_and_as_each_of_numpys_types(words: object) -> None:
-    columns = model_of(joining()).run({"words": words})["columns"]
-    assert columns.dtype == object
-    assert columns.tolist() == [["a", "one"], ["ü", "zwölf"]]
-
-
-def test_bytes_that_are_not_utf8_come_back_as_the_same_bytes() -> None:
-    columns = model_of(joining()).run({"words": [[b"\xff\xfe", "\N{GRINNING FACE}"]]})["columns"]
-    assert columns[0, 0].encode("utf-8", "surrogateescape") == b"\xff\xfe"
-    assert columns[1, 0] == "\N{GRINNING FACE}"
-
-
-@pytest.mark.parametrize(
     ("words", "text"),
     [
         ([["a", 3]], "an element is not a string.*int 3"),
@@ -67,24 +41,6 @@ def test_an_input_that_is_not_strings_is_refused_by_name(words: object, text: st
     assert "words" in str(caught.value)
 
 
-def test_strings_between_layers_take_no_arena_and_stay_apart_between_calls() -> None:
-    model = model_of(joining())
-    first = model.run({"words": [["a", "b"]]})["columns"]
-    second = model.run({"words": [["c", "d"]]})["columns"]
-    assert first.tolist() == [["a", "one"], ["b", "zwölf"]]
-    assert second.tolist() == [["c", "one"], ["d", "zwölf"]]
-    placement = model.placement
-    assert placement is not None
-    assert sum(placement.arena_bytes.values()) == 0
-
-
-def test_a_bound_execution_reads_strings_where_they_are() -> None:
-    words = np.array([["a", "b"]], object)
-    execution = model_of(joining()).bind({"words": words})
-    words[0, 1] = "ü"
-    assert execution()["columns"].tolist() == [["a", "one"], ["ü", "zwölf"]]
-
-
 def test_a_bound_execution_refuses_elements_that_are_no_strings_any_more() -> None:
     words = np.array([["a", "b"]], object)
     execution = model_of(joining()).bind({"words": words})
@@ -93,38 +49,11 @@ def test_a_bound_execution_refuses_elements_that_are_no_strings_any_more() -> No
         execution()
 
 
-def test_a_backend_without_the_capability_is_not_asked_about_strings() -> None:
-    with pytest.raises(BackendCapabilityError, match=r"NumbaAcc: .*strings.*lacks Strings"):
-        model_of(joining(), "NumbaAcc").run({"words": [["a", "b"]]})
-
-
-def test_the_accelerator_takes_the_layers_beside_strings() -> None:
-    net = Network("mixed")
-    words = net.input("words", TensorInfo((4,), DataType.STRING))
-    numbers = net.input("numbers", TensorInfo((4,), DataType.FLOAT32))
-    is_yes = net.add(ops.Comparison(), words, net.constant(["yes"]))
-    doubled = net.add(ops.ElementwiseBinary(), numbers, numbers)
-    net.output("chosen", net.add(ops.Select(), is_yes, doubled, numbers))
-    model = model_of(net, "NumbaAcc", "CpuRef")
-    feeds = {"words": ["yes", "no", "", "yes"], "numbers": np.array([1, 2, 3, 4], np.float32)}
-    assert model.run(feeds)["chosen"].tolist() == [2, 2, 3, 8]
-    placement = model.placement
-    assert placement is not None
-    assert {layer.backend for layer in placement.layers} == {"NumbaAcc", "CpuRef"}
-
-
 def test_strings_have_no_order() -> None:
     net = Network("ordered")
     words = net.input("words", TensorInfo((2,), DataType.STRING))
     with pytest.raises(armpy.errors.LayerValidationError, match="LESS does not compare STRING"):
         net.add(ops.Comparison(ops.ComparisonOperation.LESS), words, words)
-
-
-def test_padding_and_scattering_strings_fill_with_empty_ones() -> None:
-    net = Network("padded")
-    words = net.input("words", TensorInfo((2,), DataType.STRING))
-    net.output("padded", net.add(ops.Pad(((1, 1),)), words))
-    assert model_of(net).run({"words": ["a", "b"]})["padded"].tolist() == ["", "a", "b", ""]
 
 
 @pytest.mark.slow
@@ -136,15 +65,6 @@ def test_a_network_runs_in_another_process_without_its_strings() -> None:
         pytest.raises(BackendCapabilityError, match="lacks Strings"),
     ):
         armpy.Model(net, runtime).run({"words": [["a", "b"]]})
-
-
-def test_a_saved_model_keeps_its_strings(tmp_path: Path) -> None:
-    model = model_of(joining())
-    model.prepare({"words": (1, 2)})
-    path = tmp_path / "joining.armpy"
-    model.save(path)
-    columns = armpy.load(path).run({"words": [["a", "ü"]]})["columns"]
-    assert columns.tolist() == [["a", "one"], ["ü", "zwölf"]]
 
 
 def test_packed_strings_are_those_of_the_flatbuffer_format() -> None:

@@ -6,30 +6,25 @@ import gc
 import random
 import tracemalloc
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.program import constant_pool
-from armpy_numba_acc.program.offered import live_constants, offer_constants
+from armpy_numba_acc.program.offered import offer_constants
 
 import armpy
 from armpy.backend import Capabilities, Capability
-from armpy.compiler import OptimizedNetwork, OptimizerOptions, PassContext, optimize_graph
 from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
-from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.execution.memory.idle_release import watchdog
 from armpy.execution.programs.compiled_program import SizedNetwork
-from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.traced.template import ResizedNetwork, TracedProgram
 from armpy.execution.programs.traced.trace import MOST_TRACED, Traces
 from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
-from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
-from armpy.graph import Graph, Value
+from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
@@ -57,7 +52,7 @@ from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
 from armpy_testing.effort import IS_FULL
 from armpy_testing.models.control_flow import growing
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, ints
-from armpy_testing.preparations import ORDINARY_PROGRAMS, watch_preparations
+from armpy_testing.preparations import ORDINARY_PROGRAMS
 
 WIDTH, HEADS = 32, 2
 BACKENDS = ["NumbaAcc", "CpuRef"]
@@ -261,30 +256,6 @@ def test_freed_memory_is_used_for_no_size_again() -> None:
         loaded(model).free_working_memory()
 
 
-def test_a_new_shape_makes_no_unused_source() -> None:
-    net = perceptron()
-    model = warmed(net, 2, 3)
-    model(values(30, net))
-    latest = loaded(model).latest
-    assert latest is not None
-    assert callable(vars(latest.program.network)["source"])
-    assert [value.info.shape for value in latest.program.network.source.outputs] == [(30, 8)]
-
-
-def test_shapes_that_are_computed_from_the_input_s_are_known_for_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    prepared: list[Graph] = []
-    watch_preparations(monkeypatch, prepared.append)
-    net = exported()
-    model = warmed(net, 6, 7)
-    before = len(prepared)
-    for size in range(40, 48):
-        model(values(size, net))
-        assert is_resized(model)
-    assert len(prepared) == before + 1
-
-
 def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
     net = exported()  # of which fewer layers are left where sizes are numbers
     model, rows = warmed(net, 6, 7), values(30, net)
@@ -294,40 +265,6 @@ def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
     saved = armpy.load(tmp_path / "model.armpy", backends=BACKENDS)
     assert saved.is_light
     np.testing.assert_array_equal(np.asarray(saved(rows)), expected)
-
-
-def test_sizes_that_leave_no_layer_are_met_as_any() -> None:
-    net = Network()
-    x = net.input("x", f32(None, 16))
-    net.output("y", net.add(Reshape(target_shape=(-1, 16)), x))
-    model = warmed(net, 2, 3)
-    for size in (4, 5, 0):
-        rows = values(size, net)
-        np.testing.assert_array_equal(np.asarray(model(rows)), rows)
-        assert is_resized(model)
-
-
-def test_a_traced_program_reports_what_one_from_the_network_reports() -> None:
-    net = perceptron()
-    model, fresh = warmed(net, 2, 3), load(net)
-    for size in (30, 31):
-        actual, expected = (model_run(values(size, net)) for model_run in (model, fresh))
-    assert np.asarray(actual).shape == np.asarray(expected).shape == (31, 8)
-    assert is_resized(model)
-    ours, theirs = model.placement, fresh.placement
-    assert ours is not None
-    assert theirs is not None
-    assert replace(ours, arena_bytes={}, cache_uses=()) == replace(
-        theirs, arena_bytes={}, cache_uses=()
-    )
-    latest = loaded(model).latest
-    assert latest is not None
-    source = latest.program.network.source
-    assert [value.info.shape for value in source.outputs] == [(31, 8)]
-    assert [layer.name for layer in source.layers] == [
-        layer.name
-        for layer in loaded(fresh).latest.program.network.source.layers  # type: ignore[union-attr]
-    ]
 
 
 @pytest.mark.slow
@@ -351,25 +288,6 @@ def _held(traced: TracedProgram) -> Sequence[Array]:
     """Large constants of a traced program."""
     operations: Sequence[Any] = [layer.operation for layer in traced._network.graph.layers]
     return [array for operation in operations for array in operation.program.program.held]
-
-
-def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
-    net = Network()
-    x = net.input("x", f32(None, 640), default_shape=(1, 640))
-    net.output("y", net.add(FullyConnected(), x, net.constant(weights(1, 832, 640))))
-    model = load(net)
-    offered = live_constants()
-    assert loaded(model).prepare_together([[(size, 640)] for size in (8, 4, 2)]) == 3
-    held = [
-        array for program in loaded(model).program_cache.traces._traced for array in _held(program)
-    ]
-    assert held
-    for array in held:
-        assert any(np.shares_memory(array, constants) for constants in offered)
-    rows = values(8, net)
-    singles = [np.asarray(model(row[None]))[0] for row in rows]
-    for size in (2, 4, 8):  # as one row gives them, to the bit
-        np.testing.assert_array_equal(np.asarray(model(rows[:size])), singles[:size])
 
 
 @pytest.mark.slow
@@ -465,34 +383,6 @@ def _fixing(begin: Callable[..., None]) -> Callable[..., None]:
     return begin_and_fix
 
 
-def test_a_growing_loop_is_compiled_for_its_first_turns_only(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its body has a layer of a fixed shape, the counter's, in a program of its own."""
-    num_compiled = num_surrounded = 0
-
-    def optimize(*arguments: Any, **named: Any) -> OptimizedNetwork:  # Any: they are passed on
-        nonlocal num_compiled
-        num_compiled += 1
-        return optimize_graph(*arguments, **named)
-
-    def surround(*arguments: Any, **named: Any) -> BoundProgram:  # Any: likewise
-        nonlocal num_surrounded
-        num_surrounded += 1
-        return prepared(*arguments, **named)
-
-    prepared = ExecutionWrappers.prepared
-    monkeypatch.setattr(ExecutionWrappers, "prepared", surround)
-    monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
-    runtime = Runtime(RuntimeOptions(BACKENDS, loop_timeout_s=None))
-    model = Model(growing(40, is_read=True), runtime)
-    for first in (0, 7):
-        _, grown = model(ints(first), floats(9, 8))
-        np.testing.assert_array_equal(grown, [9, 8, *[1] * (40 - first)])
-    assert num_compiled <= 6
-    assert num_surrounded <= 6
-
-
 def test_turns_of_sizes_that_come_again_are_not_resized_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -543,33 +433,6 @@ def test_shapes_that_do_not_fit_are_refused_as_ever() -> None:
         model(np.zeros((30, 17), np.float32))
 
 
-def test_sizes_are_traced_for_backends_only_that_say_so() -> None:
-    model = Model(chain(2, (None, 2)), runtime_of())
-    for batch in range(1, 6):
-        np.testing.assert_array_equal(
-            model(np.zeros((batch, 2), np.float32)), np.full((batch, 2), 2)
-        )
-        assert not is_resized(model)
-
-
-def test_an_application_s_pass_is_shown_no_traced_sizes() -> None:
-    seen: list[object] = []
-
-    def spy(graph: Graph, context: PassContext) -> Graph:
-        """Look at every dimension."""
-        seen.extend(dim for value in graph.values() for dim in value.info.shape or ())
-        return graph
-
-    options = OptimizerOptions(passes={"spy": spy})
-    net = perceptron()
-    properties = NetworkProperties(optimizer=options)
-    runtime = Runtime(RuntimeOptions(backends=BACKENDS, num_threads=1))
-    model = Model(net, runtime, properties=properties)
-    for size in (2, 3, 4, 5):
-        model(values(size, net))
-    assert {type(dim) for dim in seen} == {int}
-
-
 @pytest.mark.slow
 def test_tracing_packs_the_weights_of_one_layer_at_a_time() -> None:
     net, width = Network(), 512
@@ -587,26 +450,3 @@ def test_tracing_packs_the_weights_of_one_layer_at_a_time() -> None:
         tracemalloc.stop()
     assert is_resized(model)
     assert peak - now < 3 * 4 * width * width
-
-
-def test_new_shapes_look_up_none_of_the_machine_s_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = encoder()
-    model = warmed(net, 40, 41)
-    model(values(42, net))
-    expected = [np.asarray(load(net)(values(size, net))) for size in (44, 47)]
-    for name in ("products", "pace", "finish", "width"):
-        monkeypatch.setattr(MachineModel, name, None)
-    for size, output in zip((44, 47), expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(model(values(size, net))), output)
-        assert is_resized(model)
-
-
-def test_new_numbers_of_rows_reckon_no_tile_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = perceptron()
-    model = warmed(net, 40, 41)
-    model(values(42, net))
-    expected = [np.asarray(load(net)(values(size, net))) for size in (44, 48)]
-    monkeypatch.setattr("armpy_numba_acc.lowering.tiles.TileFigures.product_ns", None)
-    for size, output in zip((44, 48), expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(model(values(size, net))), output)
-        assert is_resized(model)

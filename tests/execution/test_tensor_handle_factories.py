@@ -22,12 +22,12 @@ from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, Softmax, UnaryOperation
+from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.device_memory import DeviceFactory, DeviceHandle, Memory
-from armpy_testing.backends.fake_backends import CountingManager, FakeBackend, runtime_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import ADD, MUL, RELU, copies, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
@@ -130,12 +130,6 @@ def test_a_factory_shares_with_itself_whatever_it_says() -> None:
     assert len({first, second}) == 1
 
 
-def test_two_backends_with_a_common_kind_of_memory_do_not_copy_between_them() -> None:
-    npu = Sharing("Npu", Factory(DMA_BUF, DMA_BUF), {Activation})
-    dsp = Sharing("Dsp", Factory(DMA_BUF, DMA_BUF))
-    assert run(npu, dsp) == ["[ x host -> Npu ]", "[ bottom Dsp -> host ]"]
-
-
 def test_two_backends_without_one_copy_through_host_memory() -> None:
     npu = Sharing("Npu", Factory(NONE, NONE), {Activation})
     dsp = Sharing("Dsp", Factory(NONE, NONE))
@@ -144,24 +138,6 @@ def test_two_backends_without_one_copy_through_host_memory() -> None:
         "[ top Npu -> Dsp ]",
         "[ bottom Dsp -> host ]",
     ]
-
-
-def test_a_backend_that_only_imports_host_memory_copies_on_the_way_back_only() -> None:
-    npu = Sharing("Npu", Factory(MALLOC, NONE))
-    model = Model(diamond(), runtime_of(npu))
-    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
-    assert copies(model) == ["[ bottom Npu -> host ]"]
-
-
-def test_backends_in_host_memory_do_not_copy_at_all() -> None:
-    first = Sharing("A", Factory(MALLOC, MALLOC), {Activation})
-    assert run(first, FakeBackend("B")) == []
-
-
-def test_the_factory_makes_the_tensors_in_the_backends_arena() -> None:
-    factory = Factory(MALLOC, MALLOC)
-    Model(diamond(), runtime_of(Sharing("Npu", factory)))(X)
-    assert factory.made == 3
 
 
 def test_the_first_preferred_factory_that_is_registered_is_used_and_else_the_hosts() -> None:
@@ -184,13 +160,6 @@ def test_a_second_factory_of_one_id_is_left_out() -> None:
     assert registry.get_factory("test/memory") is first
     assert registry.get_factory("test/other") is None
     assert isinstance(registry.get_factory(HOST_FACTORY_ID), HostTensorHandleFactory)
-
-
-def test_a_registered_memory_manager_is_held_once_while_a_network_runs() -> None:
-    manager = CountingManager()
-    model = Model(diamond(), runtime_of(Sharing("Npu", Factory(MALLOC, MALLOC), manager=manager)))
-    model(X)
-    assert (manager.acquired, manager.most_held, manager.held) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("what", ["factory", "manager"])
@@ -354,59 +323,3 @@ def test_values_of_one_backend_lie_where_their_readers_can_use_them() -> None:
     )
     assert placement_of(model).arena_bytes == {"Npu": 128, "Dsp": 64}
     check(model)
-
-
-def test_the_preferred_memory_is_taken_where_several_need_as_few_copies() -> None:
-    first, second = NamedFactory("first", MALLOC, MALLOC), NamedFactory("second", MALLOC, MALLOC)
-    model = Model(network(), runtime_of(Choosing("Npu", {ElementwiseBinary}, first, second)))
-    model.warm_up()
-    assert copies(model) == []
-    assert (first.num_tensors, second.num_tensors) == ([2], [])
-    check(model)
-
-
-def test_memory_that_suits_most_readers_is_taken_if_none_suits_all() -> None:
-    """``a`` is read by two backends that know buffers and one that knows the host's memory."""
-    net = Network()
-    x = net.input("x", f32(4))
-    a = net.add(ADD, x, x, name="a")
-    net.output("b", net.add(NEGATE, a, name="b"))
-    net.output("c", net.add(RELU, a, name="c"))
-    net.output("d", net.add(Softmax(), a, name="d"))
-    host, buffers = NamedFactory("host", MALLOC, MALLOC), NamedFactory("buffers", DMA_BUF, DMA_BUF)
-
-    npu = Choosing("Npu", {ElementwiseBinary}, host, buffers)
-    dsp = Choosing("Dsp", {ElementwiseUnary}, NamedFactory("dsp", DMA_BUF, MALLOC))
-    gpu = Choosing("Gpu", {Activation}, NamedFactory("gpu", DMA_BUF, MALLOC))
-    model = Model(net, runtime_of(npu, dsp, gpu))
-    model.warm_up()
-    copied = copies(model)
-    assert (host.num_tensors, buffers.num_tensors) == ([], [1])
-    assert copied == ["[ a Npu -> CpuRef ]", "[ b Dsp -> host ]", "[ c Gpu -> host ]"]
-    b, c, d = model(X)
-    np.testing.assert_array_equal(b, -2 * X)
-    np.testing.assert_array_equal(c, np.maximum(2 * X, 0))
-    np.testing.assert_allclose(d, np.exp(2 * X) / np.exp(2 * X).sum(), rtol=1e-6)
-
-
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_result_is_written_in_place_by_backends_that_use_the_hosts_memory(is_first: bool) -> None:
-    net = Network()
-    net.output("y", net.add(RELU, net.input("x", f32(4))))
-    own, host = NamedFactory("own", NONE, NONE), NamedFactory("host", MALLOC, MALLOC)
-    order = (host, own) if is_first else (own, host)
-    model = Model(net, runtime_of(Choosing("Npu", None, *order)))
-    assert copies(model) == []
-    assert own.num_tensors == host.num_tensors == []
-    np.testing.assert_array_equal(model(X), np.maximum(X, 0))
-
-
-def test_memory_that_only_exports_to_the_host_is_not_the_callers() -> None:
-    """Its handles can be mapped by all, but its workloads cannot write anybody's arrays."""
-    net = Network()
-    net.output("y", net.add(RELU, net.input("x", f32(4)), name="y"))
-    memory = NamedFactory("own", NONE, MALLOC)
-    model = Model(net, runtime_of(Choosing("Npu", None, memory)))
-    assert copies(model) == ["[ x host -> Npu ]", "[ y Npu -> host ]"]
-    np.testing.assert_array_equal(model(X), np.maximum(X, 0))
-    assert memory.num_tensors == [2]

@@ -13,20 +13,18 @@ import pytest
 import armpy
 from armpy.backend import IWorkloadFactory
 from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
-from armpy.execution import Runtime
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, Reshape
+from armpy.ops import Activation
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     CountingManager,
     FakeBackend,
     OwnMemoryBackend,
-    registry_of,
     runtime_of,
 )
-from armpy_testing.models.networks import ADD, chain, diamond, f32, floats, i32, ints
+from armpy_testing.models.networks import ADD, chain, diamond, f32, floats
 from armpy_testing.threads import THREADS, TIMEOUT_SECONDS, in_threads
 
 
@@ -154,22 +152,6 @@ def test_a_network_with_state_counts_every_execution_once() -> None:
     assert sorted(seen) == list(range(1, THREADS * 100 + 1))
 
 
-def test_stepwise_networks_can_be_shared() -> None:
-    net = Network()
-    shape = net.add(ADD, net.input("shape", i32(2)), net.constant(ints(0, 0)))
-    net.output("y", net.add(Reshape(), net.input("x", f32(12)), shape))
-    model = Model(net, runtime_of(program_cache_size=3))
-    x = np.arange(12, dtype=np.float32)
-    shapes = [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2)]
-
-    def work(number: int) -> None:
-        for turn in range(30):
-            wanted = shapes[(number + turn) % len(shapes)]
-            np.testing.assert_array_equal(model(ints(*wanted), x), x.reshape(wanted))
-
-    assert in_threads(work) == []
-
-
 @pytest.mark.slow
 def test_networks_are_loaded_and_unloaded_side_by_side() -> None:
     runtime = runtime_of()
@@ -192,22 +174,6 @@ def test_of_two_threads_that_unload_a_network_one_gets_the_error() -> None:
     errors = in_threads(lambda _: runtime.unload_network(network))
     assert len(errors) == THREADS - 1
     assert all(isinstance(error, InvalidArgumentError) for error in errors)
-
-
-def test_runtimes_that_share_a_registry_load_each_backend_once() -> None:
-    loads: list[int] = []
-
-    def factory() -> FakeBackend:
-        loads.append(1)
-        threading.Event().wait(0.05)
-        return FakeBackend("Late")
-
-    registry = registry_of()
-    registry.register("Late", factory)
-    from armpy.execution import RuntimeOptions
-
-    assert in_threads(lambda _: Runtime(RuntimeOptions(registry=registry))) == []
-    assert loads == [1]
 
 
 def test_an_execution_under_way_outlives_its_network() -> None:

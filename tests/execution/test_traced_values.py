@@ -11,9 +11,8 @@ from armpy_numba_acc.passes import lower_region
 
 from armpy.backend.control_flow import is_for_one_turn
 from armpy.core.symbolic import SymbolicTrace
-from armpy.errors import LayerValidationError, UnimplementedError
+from armpy.errors import UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.staged_program import StagedProgram
 from armpy.execution.programs.traced.trace import (
     MOST_TRACED,
     ORDINARY_PROGRAMS,
@@ -30,14 +29,11 @@ from armpy.ops import (
     NonZero,
     Reshape,
     Shape,
-    Slice,
     StridedSlice,
     Tile,
     TopkV2,
 )
 from armpy.ops.operation import Array
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_testing.models.networks import ADD, RELU, f32, i32
 from armpy_testing.preparations import watch_preparations
 
@@ -179,64 +175,6 @@ def test_refused_traces_are_tried_again_ever_more_seldom(monkeypatch: pytest.Mon
         np.testing.assert_array_equal(y, np.maximum(np.tile(X, (2, number)), 0))
     assert traced[:4] == [2, 4, 8, 16]
     assert traced[-1] < 20
-
-
-def test_an_input_that_is_an_output_is_copied_where_shapes_follow_from_values() -> None:
-    net = Network()
-    x, sizes = net.input("x", f32(*X.shape)), net.input("sizes", i32(2))
-    net.output("same", x)
-    net.output("y", net.add(Tile(), x, sizes))
-    model = Model(net, Runtime(RuntimeOptions(["CpuRef"])))
-    given = X.copy()
-    outputs = model.run({"x": given, "sizes": np.array([1, 2], np.int32)})
-    np.testing.assert_array_equal(outputs["same"], X)
-    assert not np.shares_memory(outputs["same"], given)
-    # The rest reads the input where it lies.
-    (program, *_) = model.runtime.get_network(model.network_id).program_cache.programs.values()
-    assert isinstance(program, StagedProgram)
-    assert not program.head.network.graph.results
-
-
-def test_a_shape_of_sizes_beyond_its_type_is_an_error_that_names_the_layer() -> None:
-    net = Network()
-    x, sizes = net.input("x", f32(1)), net.input("sizes", TensorInfo((1,), DataType.SIGNED64))
-    net.output("y", net.add(Shape(DataType.SIGNED32), net.add(BroadcastTo(), x, sizes)))
-    model = Model(net, Runtime(RuntimeOptions(["CpuRef"])))
-    for size in (3, 1 << 31, 4, 5, 1 << 40, 6):
-        inputs = {"x": X[0, :1], "sizes": np.array([size])}
-        if size < 1 << 31:
-            np.testing.assert_array_equal(model.run(inputs)["y"], [size])
-        else:
-            with pytest.raises(LayerValidationError, match=rf"Shape_1.*int32; got \[{size}\]"):
-                model.run(inputs)
-
-
-def test_numbers_that_later_shapes_follow_from_are_known_with_the_first_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    net = Network()
-    x, table = net.input("x", f32(*X.shape)), net.input("table", i32(9, 2))
-    row = net.add(Gather(), table, net.input("row", i32(1)))
-    begin, count = (
-        net.add(Reshape((1,)), net.add(Slice((0, number), (1, 1)), row)) for number in range(2)
-    )
-    part = net.add(StridedSlice(stride=(1,)), x, begin, net.constant(np.array([24], np.int32)))
-    width = net.add(Slice((1,), (1,)), net.add(Shape(), part))
-    zeros = net.add(
-        BroadcastTo(), net.constant(np.zeros(1, np.float32)), net.add(Concat(0), count, width)
-    )
-    net.output("y", net.add(Concat(0), part, zeros))
-    rows: Array = np.array([(n, 2 * n + 1) for n in range(9)], np.int32)
-    prepared: list[int] = []
-    calls: list[int] = []
-    watch_preparations(monkeypatch, lambda _: prepared.append(len(calls)))
-    model = Model(net, Runtime(RuntimeOptions(["NumbaAcc", "CpuRef"], num_threads=1)))
-    for number, (first, added) in enumerate(rows):
-        y = model.run({"x": X, "table": rows, "row": np.array([number], np.int32)})["y"]
-        np.testing.assert_array_equal(y, np.pad(X[first:], ((0, added), (0, 0))))
-        calls.append(number)
-    # Once the part before the shapes, twice that after it, then for traced numbers.
-    assert prepared == [0, 0, 1, ORDINARY_PROGRAMS]
 
 
 def test_many_templates_of_a_small_network_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 from collections.abc import Callable
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -24,12 +22,12 @@ from armpy.backend import (
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
-from armpy.execution.programs.program import MAX_IDLE_MEMORIES, StepProgram
+from armpy.execution.programs.program import StepProgram
 from armpy.execution.scheduling.daemons import start_daemon
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, FullyConnected, Reshape
+from armpy.ops import FullyConnected, Reshape
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
@@ -57,55 +55,6 @@ MEBI = (MIB // 4,)
 def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is released but by a look of the test's."""
     use_still_watchdog(monkeypatch)
-
-
-@pytest.fixture
-def host_arenas(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Sizes of the arenas that the core takes from the process's memory."""
-    sizes: list[int] = []
-    right = DefaultAllocator.allocate
-
-    def allocate(self: DefaultAllocator, size_bytes: int, alignment_bytes: int = 64) -> Array:
-        sizes.append(size_bytes)
-        return right(self, size_bytes, alignment_bytes)
-
-    monkeypatch.setattr(DefaultAllocator, "allocate", allocate)
-    return sizes
-
-
-def test_a_chain_of_twenty_needs_two_buffers_on_the_device_and_none_besides(
-    host_arenas: list[int],
-) -> None:
-    backend = DeviceBackend()
-    model = Model(chain(20, MEBI), runtime_of(backend))
-    assert backend.memory.most_bytes == 0
-    assert placement_of(model).arena_bytes == {"Npu": 2 * MIB}
-    x = np.arange(MEBI[0], dtype=np.float32)
-    np.testing.assert_array_equal(model(x), x + 20)
-    assert backend.memory.most_bytes == 2 * MIB
-    assert host_arenas == []
-
-
-def test_an_arena_receives_lifetimes_and_places_of_its_tensors() -> None:
-    backend = DeviceBackend()
-    Model(diamond(), runtime_of(backend))(X)
-    (arena,) = backend.memory.arenas
-    # Steps: copy of x, top, left, right, bottom, copy to the host.
-    lifetimes = [lifetime for _, lifetime, _ in arena.tensors]
-    assert lifetimes == [(0, 1), (1, 3), (2, 4), (3, 4), (4, 5)]
-    assert all(offset % 64 == 0 for _, _, offset in arena.tensors)
-    for (a, (a_first, a_last), a_at), (b, (b_first, b_last), b_at) in combinations(
-        arena.tensors, 2
-    ):
-        if a_first <= b_last and b_first <= a_last:
-            assert a_at + a.size_bytes <= b_at or b_at + b.size_bytes <= a_at
-
-
-def test_a_factory_without_arenas_of_its_own_is_given_the_cores(host_arenas: list[int]) -> None:
-    model = Model(chain(), runtime_of(FakeBackend("Given")))
-    assert host_arenas == []
-    model(X)
-    assert host_arenas == [128]
 
 
 def test_networks_that_do_not_run_together_fit_a_device_that_has_room_for_one(
@@ -141,18 +90,6 @@ def test_a_device_that_others_have_filled_is_a_typed_error_or_loses_its_layers(
     assert "Npu has failed and loses its layers" in caplog.text
     holding.close()
     np.testing.assert_array_equal(strict(x), x + 4)
-
-
-def test_only_the_layers_of_the_full_device_move() -> None:
-    roomy = DeviceBackend("Roomy", {Activation})
-    full = DeviceBackend("Full", memory=Memory(0))
-    model = Model(diamond(), runtime_of(roomy, full), properties=NEXT)
-    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
-    assert placement_of(model).layers_by_backend == {"Roomy": 1, "CpuRef": 3}
-    moved = [(r.backend, r.layer) for r in placement_of(model).refusals if r.code == "execution"]
-    assert moved == [("Full", "left"), ("Full", "right"), ("Full", "bottom")]
-    # What was made for the attempt with both has gone back.
-    assert [arena.is_released for arena in roomy.memory.arenas] == [True, False]
 
 
 class Failing(DeviceBackend):
@@ -254,25 +191,6 @@ def test_python_without_memory_is_a_typed_error_of_the_backend(
 # Held by the application
 
 
-def test_an_application_holds_working_memory_and_plain_calls_use_their_own() -> None:
-    backend = DeviceBackend()
-    model = Model(chain(4, MEBI), runtime_of(backend))
-    x = np.arange(MEBI[0], dtype=np.float32)
-    with model.create_working_memory() as memory:
-        assert (memory.size_bytes, memory.bytes_by_backend) == (2 * MIB, {"Npu": 2 * MIB})
-        assert memory.shapes == (MEBI,)
-        assert backend.memory.used_bytes == 2 * MIB
-        for _ in range(3):
-            np.testing.assert_array_equal(model.run({"x": x}, memory=memory)["y"], x + 4)
-            np.testing.assert_array_equal(memory.run({"x": x})["y"], x + 4)
-            np.testing.assert_array_equal(model(x), x + 4)
-        assert backend.memory.most_bytes == 4 * MIB
-    assert memory.is_closed
-    assert backend.memory.used_bytes == 2 * MIB
-    with pytest.raises(InvalidArgumentError, match="the working memory was closed"):
-        model.run({"x": x}, memory=memory)
-
-
 def test_idle_working_memory_is_given_back_on_request_and_made_anew_by_the_next_call() -> None:
     backend = DeviceBackend()
     runtime = runtime_of(backend)
@@ -305,22 +223,6 @@ def test_everything_goes_back_with_the_model() -> None:
     del model
     assert backend.memory.used_bytes == 0
     assert all(arena.is_released for arena in backend.memory.arenas)
-
-
-def test_working_memory_goes_with_the_last_reference() -> None:
-    backend = DeviceBackend()
-    model = Model(chain(4, MEBI), runtime_of(backend))
-    gc.disable()
-    try:
-        memory = model.create_working_memory()
-        model.warm_up()
-        assert backend.memory.used_bytes == 4 * MIB
-        del memory
-        assert backend.memory.used_bytes == 2 * MIB
-        del model
-        assert backend.memory.used_bytes == 0
-    finally:
-        gc.enable()
 
 
 def test_one_thread_at_a_time_has_it_and_it_goes_when_that_is_done() -> None:
@@ -470,86 +372,6 @@ def call(model: Model) -> None:
     np.testing.assert_array_equal(model(x), x + 3)
 
 
-def test_networks_of_a_backend_that_run_in_turn_have_one_arena() -> None:
-    allocator = Counting()
-    models = models_from(allocator, 1024, 1024, 16, 512)
-    assert allocator.used_bytes == 0
-    for model in models * 2:
-        call(model)
-    assert (allocator.num_given, allocator.most_bytes) == (1, 8192)
-    models[0].close()
-    models[1].free_working_memory()
-    call(models[2])
-    assert allocator.num_given == 1
-    for model in models:
-        model.close()
-    assert allocator.num_given == 0
-
-
-def test_an_arena_that_is_too_small_makes_room_for_a_larger_one() -> None:
-    allocator = Counting(8192)
-    models = models_from(allocator, 16, 256, 1024)
-    for model in (*models, *models):
-        call(model)
-        assert allocator.num_given == 1
-    assert allocator.used_bytes == 8192
-
-
-class Locked(Counting):
-    """Gives and takes with a lock of its own, and looks from another thread while it takes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.other: Callable[[], None] = lambda: None
-        self.has_ended = False
-
-    def free(self, memory: Array) -> None:
-        thread = threading.Thread(target=self.other)
-        thread.start()
-        thread.join(10)
-        self.has_ended = not thread.is_alive()
-        super().free(memory)
-
-
-@pytest.mark.parametrize("who", ["a larger network", "the watchdog"])
-def test_allocators_take_memory_back_while_other_networks_run(who: str) -> None:
-    allocator = Locked()
-    others = models_from(Counting(), 8, 8)
-    large, small = models_from(allocator, 1024, 16)
-    call(others[0])
-
-    def take_turns() -> None:
-        for model in others:
-            call(model)
-
-    if who == "a larger network":
-        call(small)
-        allocator.other = take_turns
-        call(large)
-    else:
-        call(large)
-        for _ in range(2):
-            call(small)
-            idling.watchdog.look()
-        allocator.other = take_turns
-        call(small)
-        idling.watchdog.look()
-    assert allocator.has_ended
-    allocator.other = lambda: None
-
-
-def test_networks_that_take_turns_keep_their_handles() -> None:
-    sharing = Sharing()
-    runtime = runtime_of(sharing, custom_allocators={"Sharing": Counting()})
-    models = [Model(chain(3, (64,)), runtime) for _ in range(2)]
-    for _ in range(3):
-        for model in models:
-            call(model)
-    assert len(sharing.written) == 3 * 2 * 3
-    inner = [handle for number, handle in enumerate(sharing.written) if number % 3 < 2]
-    assert len({*map(id, inner)}) == 2 * 2
-
-
 def test_threads_with_networks_of_their_own_do_not_write_to_each_others_memory() -> None:
     allocator = Counting()
     models = models_from(allocator, 300, 301, 302, 10)
@@ -631,64 +453,6 @@ def run_dense(model: Model) -> None:
 # Given back when it is unused
 
 
-@pytest.mark.parametrize("kind", ["plain", "started", "parallel", "shapes", "bound and dropped"])
-def test_what_idles_is_given_back_and_made_again(kind: str) -> None:
-    backend = Gated(Memory())
-    shape = (None,) if kind == "shapes" else MEBI
-    model = Model(chain(1, shape), runtime_of(backend))
-    x = np.arange(MEBI[0], dtype=np.float32)
-    if kind == "started":
-        model.start({"x": x}).result()
-    elif kind == "parallel":
-        backend.gate.clear()
-        threads = [threading.Thread(target=model, args=(x,)) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-            assert backend.inside.acquire(timeout=10)
-        backend.gate.set()
-        for thread in threads:
-            thread.join()
-    elif kind == "bound and dropped":
-        model.bind({"x": x})()
-    else:
-        model(x)
-    if kind != "bound and dropped":
-        assert backend.memory.used_bytes >= 2 * MIB
-    for _ in range(2):
-        idling.watchdog.look()
-    assert backend.memory.used_bytes == 0
-    np.testing.assert_array_equal(model(x), x + 1)
-
-
-def test_what_is_used_between_two_looks_stays() -> None:
-    backend = DeviceBackend()
-    model = Model(chain(1, MEBI), runtime_of(backend))
-    x = np.arange(MEBI[0], dtype=np.float32)
-    for _ in range(3):
-        model(x)
-        idling.watchdog.look()
-    assert len(backend.memory.arenas) == 1
-
-
-def test_of_executions_that_ran_side_by_side_those_that_are_left_keep_theirs() -> None:
-    backend = Gated(Memory())
-    model = Model(chain(1, MEBI), runtime_of(backend))
-    x = np.arange(MEBI[0], dtype=np.float32)
-    backend.gate.clear()
-    threads = [threading.Thread(target=model, args=(x,)) for _ in range(MAX_IDLE_MEMORIES)]
-    for thread in threads:
-        thread.start()
-        assert backend.inside.acquire(timeout=10)
-    backend.gate.set()
-    for thread in threads:
-        thread.join()
-    assert backend.memory.used_bytes == MAX_IDLE_MEMORIES * 2 * MIB
-    for _ in range(2):
-        idling.watchdog.look()
-        model(x)
-    assert backend.memory.used_bytes == 2 * MIB
-
-
 def test_a_watchdog_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     use_watchdog(monkeypatch, release_after_s=0.02)
     allocator = Counting()
@@ -746,37 +510,3 @@ def test_a_large_arena_goes_when_only_small_networks_use_it_still() -> None:
         idling.watchdog.look()
     call(small)
     assert allocator.used_bytes <= 256
-
-
-def test_programs_of_a_backend_are_given_back_when_they_idle() -> None:
-    allocator = Counting()
-    (model,) = dense_models(allocator, 1)
-    run_dense(model)
-    num_given = allocator.num_given
-    for _ in range(2):
-        idling.watchdog.look()
-    assert allocator.num_given < num_given
-    run_dense(model)
-
-
-def test_workloads_give_back_what_they_keep_between_executions_on_request() -> None:
-    """NumbaAcc's programs have arenas of their own."""
-    net = Network()
-    value = net.input("x", f32(1, 64))
-    for _ in range(3):
-        value = net.add(FullyConnected(), value, net.constant(np.eye(64, dtype=np.float32)), None)
-    net.output("y", value)
-    allocator = Counting()
-    backends = {"custom_allocators": {"NumbaAcc": allocator}}
-    model = Model(net, runtime_of(NumbaBackend(), **backends))
-    assert placement_of(model).layers_by_backend == {"NumbaAcc": 3}
-    x = np.arange(64, dtype=np.float32).reshape(1, 64)
-    assert allocator.num_given == 0
-    model(x)
-    num_given = allocator.num_given
-    assert num_given > 0
-    for _ in range(2):
-        model.free_working_memory()
-        assert allocator.num_given < num_given
-        np.testing.assert_array_equal(model(x), x)
-        assert allocator.num_given == num_given

@@ -20,10 +20,10 @@ from armpy.backend import (
     PreparationRequest,
     WorkloadInfo,
 )
-from armpy.compiler import OptimizerOptions, Placement
+from armpy.compiler import Placement
 from armpy.compiler.devices import DeviceFacts, FigureSource
-from armpy.errors import BackendCapabilityError, InvalidArgumentError
-from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.errors import InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.ops import Activation
 from armpy.plugins import BackendRegistry
@@ -101,14 +101,6 @@ def question_about(graph: Graph, *backends: ScriptedBackend | FakeBackend) -> Pl
     return question
 
 
-def test_a_plugin_receives_the_backends_that_support_each_layer_in_order() -> None:
-    question = question_about(diamond(), FakeBackend("A", {Activation}), FakeBackend("B"))
-    others = ("B", "CpuRef")
-    assert question.choices == {0: ("A", *others), 1: others, 2: others, 3: others}
-    assert [backend.get_id() for backend in question.backends] == ["A", "B", "CpuRef"]
-    assert question.preference is Preference.SUSTAINED
-
-
 def test_a_backend_that_wants_all_layers_and_refuses_one_is_no_choice() -> None:
     declared = declaration(capabilities={Capability.ALL_OR_NOTHING: True})
     wants = ScriptedBackend("Wants", operations=[Activation], declared=declared)
@@ -149,19 +141,6 @@ def test_an_answer_that_cannot_be_used_is_logged_and_the_order_decides(
     assert reason in caplog.text
 
 
-def test_a_layer_that_no_backend_takes_is_an_error_as_ever() -> None:
-    def decide(question: PlacementQuestion) -> PlacementDecision:
-        raise AssertionError("there is nothing to decide")
-
-    registry = registry_with(decide, FakeBackend("A", {Activation}))
-    options = RuntimeOptions(["A"], registry=registry, preference=Preference.SUSTAINED)
-    with (
-        Runtime(options) as runtime,
-        pytest.raises(BackendCapabilityError, match="no allowed backend supports this layer: A"),
-    ):
-        runtime.load_network(chain())
-
-
 @pytest.fixture
 def no_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
     """No plugin is installed."""
@@ -180,17 +159,6 @@ def test_without_a_plugin_a_preference_names_the_extension_that_has_one() -> Non
         ),
     ):
         runtime.load_network(chain())
-
-
-@pytest.mark.usefixtures("no_extensions")
-def test_a_preference_can_be_for_the_backends_alone() -> None:
-    backend = ScriptedBackend("A")
-    options = OptimizerOptions(preference=Preference.LEAST_POWER, decides_by_preference=False)
-    with Runtime(RuntimeOptions(["A"], registry=registry_with(None, backend))) as runtime:
-        properties = NetworkProperties(optimizer=options)
-        placement = runtime.get_network(runtime.load_network(chain(), properties)).placement
-    assert placement is not None
-    assert (placement.layers_by_backend, placement.basis) == ({"A": 3}, "order")
 
 
 def devices_with(placer: Placer, *backends: FakeBackend) -> tuple[DeviceFacts, ...]:
