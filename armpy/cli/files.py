@@ -21,7 +21,6 @@ Array = npt.NDArray[np.generic]
 
 _MODEL_SUFFIXES = (".tflite", ".onnx", ".armpy")
 _NPY_MAGIC = b"\x93NUMPY"
-_ZIP_MAGIC = b"PK\x03\x04"
 _LONGEST_NAME = 100
 
 _TRIED_BYTES = 4096
@@ -69,15 +68,12 @@ def read_npy(path: str) -> Array:
         with Path(path).open("rb") as file:
             start = file.read(len(_NPY_MAGIC))
         if start != _NPY_MAGIC:
-            is_npz = start.startswith(_ZIP_MAGIC)
             raise InvalidArgumentError(
                 "not a .npy file",
                 where=path,
                 expected="a file that np.save wrote",
-                actual="an archive, as np.savez writes it" if is_npz else "another file format",
-                fix="Save the array with np.save; for several inputs, each to a file of its own"
-                if is_npz
-                else "Save the array with np.save",
+                actual="another file format",
+                fix="Save each array with np.save, to a file of its own",
             )
         # A mapping checks the shape against the file before memory is taken for it.
         array: Array = np.array(np.load(path, mmap_mode="r", allow_pickle=False))

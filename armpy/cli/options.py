@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -15,7 +15,6 @@ from armpy.cli.settings import CommandSettings
 from armpy.cli.values import parse_all_names
 from armpy.errors import InvalidArgumentError, suggest_path
 from armpy.model.load_options import OPTIONS, LoadOptions
-from armpy.plugins.extension_tables import MODEL_SUFFIXES, SUFFIXES
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -39,59 +38,24 @@ MODEL_OR_FOLDER = ExistingPath(exists=True, readable=True)
 
 
 class _OutputFile(click.Path):
-    """A file to be written: its folder is there before anything is computed.
+    """A file to be written: its folder is there before anything is computed."""
 
-    Parameters
-    ----------
-    kind : str
-        What is written, for the error of a name that ends as another kind of file does.
-    suffixes : tuple of str
-        Endings of names, the usual one first; any if left out. Names without one are taken too.
-    refused : collection of str, optional
-        The endings that are refused; if left out, any other that is made of letters.
-    """
-
-    def __init__(
-        self, kind: str = "", suffixes: tuple[str, ...] = (), refused: Collection[str] | None = None
-    ) -> None:
+    def __init__(self) -> None:
         super().__init__(dir_okay=False, writable=True)
-        self._kind = kind
-        self._suffixes = suffixes
-        self._refused = refused
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:  # Any: as click has it
         """The path, checked."""
         path = super().convert(value, param, ctx)
-        name = os.fsdecode(path)
-        folder = os.path.dirname(name) or "."
+        folder = os.path.dirname(os.fsdecode(path)) or "."
         if not os.path.isdir(folder):
-            text = f"'{name}': there is no folder '{folder}'. Make it, or write to another one."
-            self.fail(text, param, ctx)
-        stem, suffix = os.path.splitext(name)
-        if self._is_refused(suffix.lower()):
-            text = f"'{name}': the command writes {self._kind}. Name it {stem}{self._suffixes[0]}."
+            text = f"there is no folder '{folder}'. Make it, or write to another one."
             self.fail(text, param, ctx)
         return path
 
-    def _is_refused(self, suffix: str) -> bool:
-        """Return whether a name that ends so promises another kind of file."""
-        if not self._suffixes or suffix in self._suffixes:
-            return False
-        # "mobilenet_v1_1.0" has no suffix.
-        return suffix[1:].isalpha() if self._refused is None else suffix in self._refused
-
 
 WRITABLE_FILE = _OutputFile()
-PAGE_FILE = _OutputFile("a page for browsers", (".html", ".htm"))
-JSON_FILE = _OutputFile("a JSON document", (".json",))
-SVG_FILE = _OutputFile("an SVG picture", (".svg",))
-DOT_FILE = _OutputFile("text for Graphviz", (".dot", ".gv"))
-COMPILED_FILE = _OutputFile("a compiled model", (".armpy",), MODEL_SUFFIXES)
-COMPILED_OR_TFLITE_FILE = _OutputFile(
-    "a compiled model or .tflite", (".armpy", ".tflite"), SUFFIXES
-)
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None]) -> None:
@@ -127,22 +91,6 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
             )
         places[place] = f"is what {option} writes"
         check_writable(path)
-
-
-def check_folder_name(output: str, expected: str) -> None:
-    """Check that the name of a folder that is to be made does not end as that of a file does.
-
-    Raises InvalidArgumentError if it does; `expected` is what the option takes.
-    """
-    is_folder = output.endswith(("/", os.sep)) or os.path.isdir(output)
-    if os.path.splitext(output)[1][1:].isalpha() and not is_folder:
-        raise InvalidArgumentError(
-            "the name is that of a file",
-            where="--output",
-            expected=expected,
-            actual=repr(output),
-            fix=f"Write {output}/ for a folder of this name",
-        )
 
 
 def _place(path: str) -> str:

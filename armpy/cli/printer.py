@@ -115,11 +115,6 @@ class Printer:
         """Return whether the output is a terminal, on which long lines are hard to read."""
         return self._terminal is not None and self._terminal.is_terminal
 
-    @property
-    def width(self) -> int:
-        """Columns that a line has."""
-        return _PIPE_WIDTH if self._terminal is None else self._terminal.width
-
     def marked(self, text: str, *, is_good: bool) -> None:
         """Print a line about something that is well or not: with a sign, in colour, on terminals.
 
@@ -138,25 +133,17 @@ class Printer:
         self.line("")
         self.line(text, "bold")
 
-    def table(
-        self,
-        columns: Sequence[str],
-        rows: Iterable[Sequence[object]],
-        leaves_out: Sequence[str] = (),
-    ) -> None:
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; cells are folded where a terminal is too narrow, never cut off.
 
         Parameters
         ----------
         columns : sequence of str
             Headings; those that end in ``>`` have their cells at the right.
-        leaves_out : sequence of str
-            Headings of columns that a terminal without room for all leaves out, one after the
-            other; a line below the table names them.
         """
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         if self._terminal is not None:
-            self._terminal.table(columns, cells, leaves_out)
+            self._terminal.table(columns, cells)
             return
         lines = _laid_out(columns, cells)
         if lines is None:

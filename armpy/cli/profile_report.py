@@ -190,7 +190,6 @@ def print_profile(
     printer.table(
         ["share>", *_QUARTILE_COLUMNS, "kind", "backend", "what"],
         [*rows, ("100.0%", *_quartile_texts(low, median, high), "all", "", "")],
-        leaves_out=["quartiles us>", "kind"],
     )
     if profile.layers:
         _print_layers(printer, profile, most_layers)
@@ -255,11 +254,7 @@ def _print_layers(printer: Printer, profile: ProfileReport, most_layers: int) ->
         *_QUARTILE_COLUMNS,
         *(["Mop>", "KiB>", "roofline>"] if has_details else []),
     ]
-    printer.table(
-        [*columns, "backend", "operation", "layer"],
-        rows,
-        leaves_out=["quartiles us>", "KiB>", "Mop>", "backend", "roofline>"],
-    )
+    printer.table([*columns, "backend", "operation", "layer"], rows)
 
 
 def _print_loading(printer: Printer, profile: ProfileReport) -> None:

@@ -80,7 +80,6 @@ def test_a_backend_that_was_not_tried_is_not_said_to_work(cli: Cli) -> None:
     shown = cli.out("backends", "--all")
     assert "installed, not tried" in shown
     assert "armpy backends --load tries whether they can be used on this machine" in shown
-    assert "armpy doctor says which kinds of layers each of them takes here" in shown
     assert "can be used " in cli.out("backends", "--load")
 
 

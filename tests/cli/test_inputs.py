@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 
 from armpy import DataType, Model, Network, Quantization, TensorInfo
 from armpy.cli.inputs.complete import complete_inputs, prepare_requested
-from armpy.cli.inputs.options import INPUT_OPTIONS, input_notes, input_options
 from armpy.cli.inputs.request import InputRequest
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
@@ -103,18 +101,6 @@ def test_real_numbers_are_quantised_if_asked_for() -> None:
     assert given(model_of(x=quantised), "x=0.5", quantize_inputs=True)["x"].tolist() == [4, 4]
 
 
-def test_numbers_beyond_what_a_quantised_input_holds_are_warned_of(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    info = TensorInfo((2,), DataType.QASYMM_U8, Quantization.per_tensor(1 / 255, 0))
-    given(model_of(x=info), "x=1,0", quantize_inputs=True)
-    given(model_of(x=info), "x=1.003,-0.003", quantize_inputs=True)
-    assert not caplog.messages
-    given(model_of(x=info), "x=0.5,255", quantize_inputs=True)
-    (warning,) = caplog.messages
-    assert warning.startswith("input 'x' holds numbers from 0 to 1, and 50 % of those given are")
-
-
 def test_seeds_count_for_what_is_random() -> None:
     first, again, other = (
         given(model_of(**AUDIO), "sr=1", "audio=@random", seed=seed) for seed in (1, 1, 2)
@@ -158,7 +144,7 @@ def test_a_model_is_prepared_for_the_sizes() -> None:
 
 def test_a_batch_alone_leaves_other_sizes_to_be_said() -> None:
     with model_of(x=f32(None, None)) as model:
-        with pytest.raises(InvalidArgumentError, match=r"no shape yet.*'x': \(2, 128\)"):
+        with pytest.raises(InvalidArgumentError, match="no shape yet"):
             prepare_requested(model, InputRequest(batch=2))
         prepare_requested(model, InputRequest(batch=2, shape_sets=({"x": (2, 5)},)))
 
@@ -188,19 +174,3 @@ def test_a_picture_is_for_the_input_that_is_left(tmp_path: Path) -> None:
         assert inputs.origin.endswith(", scale=2")
         with pytest.raises(InvalidArgumentError, match=r"got 2: 'picture', 'scale'.*--input"):
             complete_inputs(model, InputRequest(), path)
-
-
-def test_options_of_a_command_are_taken_or_explained() -> None:
-    with pytest.raises(ValueError, match="expected each of"):
-        input_options("shape", without={"image": "runs nothing"})
-    reasons = {name: "runs nothing" for name in INPUT_OPTIONS if name != "batch"}
-
-    @click.command("some")
-    @input_options("batch", without=reasons)
-    def command(inputs: InputRequest) -> None:
-        assert inputs == InputRequest(batch=3)
-
-    notes = input_notes(command)
-    assert notes is not None
-    assert (notes.taken, notes.without) == (("batch",), reasons)
-    command.main(["--batch", "3"], standalone_mode=False)

@@ -52,13 +52,6 @@ def printed(columns: list[str], rows: list[list[str]]) -> str:
     return stream.getvalue()
 
 
-@pytest.mark.slow
-@given(tables)
-def test_tables_are_those_of_rich(table: tuple[list[tuple[str, str]], list[list[str]]]) -> None:
-    columns = [(printable(name).strip(">[]"), side) for name, side in table[0]]
-    assert printed(["".join(column) for column in columns], table[1]) == by_rich(columns, table[1])
-
-
 @given(tables)
 def test_tables_of_ascii_are_those_of_rich(
     table: tuple[list[tuple[str, str]], list[list[str]]],
@@ -133,53 +126,3 @@ def test_a_narrow_terminal_folds_text_and_leaves_numbers_and_headings_whole(
     assert "0.9961" in others[0]
     letters = "".join("".join(others).split())
     assert sorted(letters) == sorted("".join(map(str, row)).replace(" ", ""))
-    monkeypatch.setenv("COLUMNS", "12")  # too narrow even for that: everything is folded
-    Printer().table(["file", "class>", "score>", "label"], [row])
-    assert "0.9961" not in capsys.readouterr().out
-
-
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal of 40 columns without colours."""
-    for name, value in (
-        ("FORCE_COLOR", "1"),
-        ("NO_COLOR", "1"),
-        ("COLUMNS", "40"),
-        ("TERM", "xterm"),
-    ):
-        monkeypatch.setenv(name, value)
-
-
-def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """The lines that were printed, without their style."""
-    return re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
-
-
-@pytest.mark.usefixtures("narrow")
-def test_words_and_the_words_of_names_are_not_broken(capsys: pytest.CaptureFixture[str]) -> None:
-    cells = ("DepthwiseConvolution2d", "block_11_depthwise_1/depthwise", "three words here")
-    Printer().table(["operation", "layer", "what"], [cells])
-    lines = shown(capsys)
-    for word in ("Depthwise", "Convolution2d", "block_11_", "depthwise_1/", "three", "words"):
-        assert any(word in line for line in lines)
-    assert all(len(line) <= 40 for line in lines)
-
-
-@pytest.mark.usefixtures("narrow")
-def test_columns_without_room_are_left_out_in_order_and_named(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    columns = ["share>", "quartiles>", "KiB>", "layer"]
-    row = ("10.0%", "1,234.5 to 6,789.0", "1,024", "conv_1/relu")
-    Printer().table(columns, [row], leaves_out=["quartiles>", "KiB>"])
-    heading, cells, note = shown(capsys)
-    assert (heading.split(), cells.split()) == (["share", "KiB", "layer"], [row[0], *row[2:]])
-    # A console of Windows loses one of the 40.
-    assert note in [f"not shown in {width} columns: quartiles" for width in (39, 40)]
-    Printer().table(columns[2:], [row[2:]], leaves_out=["KiB>"])
-    assert "not shown" not in capsys.readouterr().out
-
-
-def test_a_pipe_has_all_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    Printer().table(["a>", "b"], [("1", "x" * 500)], leaves_out=["a>"])
-    assert capsys.readouterr().out.split()[:2] == ["a", "b"]

@@ -7,11 +7,11 @@ from functools import partial
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.inputs.options import RUNS_NOTHING, input_options
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
-    COMPILED_FILE,
     MODEL_FILE,
     OUTPUT,
+    WRITABLE_FILE,
     model_options,
     report_options,
 )
@@ -19,7 +19,7 @@ from armpy.cli.options import (
 
 @click.command("compile")
 @partial(model_options, is_optional=True)
-@click.option(*OUTPUT, type=COMPILED_FILE, metavar="FILE", help="The file to write; required.")
+@click.option(*OUTPUT, type=WRITABLE_FILE, metavar="FILE", help="The file to write; required.")
 @click.option(
     "--target",
     "targets",
@@ -32,7 +32,6 @@ from armpy.cli.options import (
     "shape",
     "size",
     "batch",
-    without=RUNS_NOTHING,
     more_on_shapes="A name that comes again begins a further set that the model is prepared for.",
     several_shapes=True,
 )

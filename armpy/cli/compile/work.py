@@ -20,7 +20,7 @@ from armpy.cli.registry import registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
-from armpy.core.units import bytes_text, shell_word
+from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError
 from armpy.graph import nested_graphs
 from armpy.model import Model
@@ -69,10 +69,7 @@ def compile_command(
     if not load_request.model:
         raise click.UsageError("Missing argument 'MODEL'.")
     if output is None:
-        example = Path(load_request.model).with_suffix(".armpy").name
-        raise click.UsageError(
-            f"Missing option '-o' / '--output'. Name the file to write: -o {shell_word(example)}"
-        )
+        raise click.UsageError("Missing option '-o' / '--output'.")
     check_outputs({"--output": output}, [load_request.model, key])
     if targets:
         check_targets(targets, _backends(load_request))

@@ -55,13 +55,6 @@ _SHAPE = (
 )
 
 
-RUNS_NOTHING: Mapping[str, str] = {
-    "image": "runs nothing: `--size` gives the size of pictures",
-    "input": "runs nothing: `--shape` gives the shape of an array",
-    "seed": "runs nothing",
-}
-"""Why commands that only prepare a model lack options; for `input_options`."""
-
 INPUT_OPTIONS = ("image", "input", "shape", "size", "batch", "seed")
 """Names of the options, without dashes, in the order of helps and of the documentation."""
 
@@ -73,14 +66,11 @@ class InputNotes:
     taken: tuple[str, ...]
     own: Mapping[str, str]
     """Options that the command declares itself, with their meaning."""
-    without: Mapping[str, str]
-    """Options that it lacks, with the reasons."""
 
 
 def input_options(
     *taken: str,
     own: Mapping[str, str] = _NO_NOTES,
-    without: Mapping[str, str] = _NO_NOTES,
     more_on_shapes: str = "",
     several_shapes: bool = False,
 ) -> Callable[[Callable[..., object]], Callable[..., object]]:
@@ -92,20 +82,11 @@ def input_options(
         Of `INPUT_OPTIONS`; ``input`` includes ``--quantize-inputs``.
     own : mapping of str to str
         Options of these names that the command declares itself, with their meaning.
-    without : mapping of str to str
-        Options that the command lacks, each with the reason, which completes "The command ...".
     more_on_shapes : str
         More text for the help of ``--shape``.
     several_shapes : bool
         Whether a name that comes again begins a further set of shapes; else it is a usage error.
-
-    Raises
-    ------
-    ValueError
-        If an option is neither taken nor explained, or both.
     """
-    if sorted((*taken, *own, *without)) != sorted(INPUT_OPTIONS):
-        raise ValueError(f"expected each of {INPUT_OPTIONS} once: {taken}, {[*own, *without]}")
     options: dict[str, list[Callable[[Callable[..., object]], Callable[..., object]]]] = {
         "image": [_IMAGE],
         "input": [_INPUT, _QUANTIZE],
@@ -128,7 +109,7 @@ def input_options(
                 raise click.UsageError("--shape: an input is named twice.")
             return command(*arguments, inputs=inputs, **named)
 
-        vars(gathered)["input_notes"] = InputNotes(taken, own, without)
+        vars(gathered)["input_notes"] = InputNotes(taken, own)
         with_options: Callable[..., object] = gathered
         for name in reversed(taken):
             for option in reversed(options[name]):

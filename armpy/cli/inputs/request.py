@@ -69,15 +69,13 @@ def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
     if not fitting and len(names) == 1 and ("=" not in option or Path(option).is_file()):
         return names[0], option
     if not fitting:
-        named, _, value = option.partition("=")
-        # Only one input can be meant.
-        example = f"{names[0]}={value}" if value and len(names) == 1 else "NAME=VALUE"
+        named = option.partition("=")[0]
         raise InvalidArgumentError(
             "the model has no such input" if "=" in option else "not of the form NAME=VALUE",
             where="--input",
             expected="one of " * (len(names) > 1) + ", ".join(map(repr, names)),
             actual=f"'{named}'",
-            fix=did_you_mean(named, names, f"Write --input {example}"),
+            fix=did_you_mean(named, names, "Write --input NAME=VALUE"),
         )
     name = max(fitting, key=len)
     return name, option[len(name) + 1 :]

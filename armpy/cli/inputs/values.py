@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -12,7 +11,7 @@ import numpy as np
 
 from armpy.cli.files import Array, read_lines, read_npy
 from armpy.cli.inputs.request import InputRequest
-from armpy.errors import InvalidArgumentError, suggest_path
+from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.tensor import Shape, format_shape
 from armpy.types import DataType
@@ -25,11 +24,6 @@ _FILLS = ("@zeros", "@ones", "@random")
 """Values that fill an input of any shape."""
 
 _SUFFIXES = (".npy", ".txt")
-
-_LEAST_SATURATED = 0.01
-"""Share of the numbers of an input that is warned of if they are beyond its ends."""
-
-_log = logging.getLogger("armpy.cli")
 
 
 def arrays_with_shapes(specs: Sequence[TensorSpec], request: InputRequest) -> dict[str, Array]:
@@ -167,7 +161,6 @@ def _refused(spec: TensorSpec, value: str, expected: str) -> InvalidArgumentErro
         expected=f"{expected}, or a file FILE.npy, for {spec.data_type.name} "
         + format_shape(spec.shape),
         actual=f"'{value}'",
-        fix=suggest_path(value) if Path(value).suffix[1:].isalpha() else "Change the value",
     )
 
 
@@ -193,25 +186,4 @@ def _stored(spec: TensorSpec, array: Array, *, quantize: bool) -> Array:
             expected=str(spec.data_type.dtype),
             fix="Quantise them with --quantize-inputs",
         )
-    _warn_of_saturation(spec, array)
     return spec.quantize(array)
-
-
-def _warn_of_saturation(spec: TensorSpec, array: Array) -> None:
-    """Warn if many real numbers are beyond the ends of what a quantised input can hold."""
-    if spec.info.has_per_axis_quantization or not array.size:
-        return
-    ends = np.array(spec.data_type.integer_range, spec.data_type.dtype)
-    low, high = spec.dequantize(ends).tolist()
-    # A step more: numbers from 0 to 1 are given where 255 / 256 is the end.
-    step = spec.info.scale
-    share = np.mean((array < low - step) | (array > high + step))
-    if share > _LEAST_SATURATED:
-        _log.warning(
-            "input '%s' holds numbers from %.4g to %.4g, and %.0f %% of those given are beyond and "
-            "become one of these; give the numbers that the model was made for",
-            spec.name,
-            low,
-            high,
-            100 * share,
-        )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.inputs.options import RUNS_NOTHING, input_options
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
-    DOT_FILE,
+    WRITABLE_FILE,
     model_options,
     report_options,
 )
@@ -21,9 +21,8 @@ from armpy.cli.options import (
     "shape",
     "size",
     "batch",
-    without=RUNS_NOTHING,
 )
-@click.option("--dot", type=DOT_FILE, help="Write the network for Graphviz to this file.")
+@click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @report_options
 @imported_when_run("armpy.cli.inspect.work:inspect")
 def command() -> None:

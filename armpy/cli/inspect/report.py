@@ -151,8 +151,7 @@ def _print_layers(printer: Printer, facts: ModelFacts) -> None:
     names = _names(printer, [layer.name for layer in facts.layers])
     columns["where"] = [_where(layer, names) for layer in facts.layers]
     columns["name"] = [_named(layer.inside, names[layer.name]) for layer in facts.layers]
-    leaves_out = ["moved>", "program", "parameters>", "type", "multiply-adds>"]
-    printer.table(list(columns), zip(*columns.values(), strict=True), leaves_out)
+    printer.table(list(columns), zip(*columns.values(), strict=True))
 
 
 def _named(inside: str, name: str) -> str:
@@ -189,8 +188,7 @@ def _print_tensors(printer: Printer, facts: ModelFacts) -> None:
     }
     names = _names(printer, [tensor.name for tensor in facts.tensors])
     shown["name"] = [_named(tensor.inside, names[tensor.name]) for tensor in facts.tensors]
-    leaves_out = ["role", "bytes>", "to", "from>"]
-    printer.table(list(shown), zip(*shown.values(), strict=True), leaves_out)
+    printer.table(list(shown), zip(*shown.values(), strict=True))
 
 
 def _quantization(tensor: TensorFacts) -> str:

@@ -23,12 +23,6 @@ MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 _PIXEL_TYPES = frozenset({"i", "u", "f"})
 
-_LEAST_SIDE = 16
-"""Pixels; of pictures that are long, the shorter side has more."""
-
-_LONG = 3
-"""How many times the shorter side a side is that is long."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
@@ -51,15 +45,6 @@ class ImageLayout:
         if self.data_layout is DataLayout.NCHW:
             return (1, self.channels, self.height, self.width)
         return (1, self.height, self.width, self.channels)
-
-    @property
-    def is_hardly_a_picture(self) -> bool:
-        """Return whether the size suits a signal better, such as 49 times of 10 numbers each."""
-        if self.channels > 1 or self.height is None or self.width is None:
-            return False
-        short, long = sorted((self.height, self.width))
-        # Lines of text are as long, but higher.
-        return short < _LEAST_SIDE and long >= _LONG * short
 
     def with_size(self, size: tuple[int, int] | None, own: tuple[int, int]) -> ImageLayout:
         """The same with the height and width that the user wants, or the picture's own."""

@@ -143,15 +143,8 @@ def image_input(
     hint : str
         The assumption; empty if there was none.
     """
-    taken = image_layout(name, info)
-    layout = taken.with_size(size, (image.height, image.width))
+    layout = image_layout(name, info).with_size(size, (image.height, image.width))
     elements, hint = normalized(resized_pixels(image, layout, resize), info, normalization)
-    if normalization is None and taken.is_hardly_a_picture:
-        doubt = (
-            f"the shape of '{name}', {format_shape(taken.shape)}, is hardly that of pictures; if "
-            "the model was trained on other data, as spectrograms of sound, give these as arrays"
-        )
-        hint = f"{doubt}. Else, {hint}" if hint else doubt
     if not layout.has_channels:
         elements = elements[:, :, 0]
     elif layout.data_layout is DataLayout.NCHW:

@@ -52,20 +52,6 @@ class Labels:
             return Labels(names, self.source)
         return self
 
-    def surplus(self, num_classes: int) -> str:
-        """What is to be said of labels beyond the classes of a model; empty if there are none."""
-        if self.count <= num_classes:
-            return ""
-        if self.for_classes(num_classes) is not self:
-            return (
-                f"'{BACKGROUND}', the first label in {self.source}, is left out, as the model has "
-                f"{num_classes} classes"
-            )
-        return (
-            f"{self.source} has labels for {self.count} classes, and the model has {num_classes}: "
-            "check that they belong together"
-        )
-
 
 def read_labels(path: str) -> Labels:
     """Read a file of UTF-8 text with one label per line, or with an index before each label."""

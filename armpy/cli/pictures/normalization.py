@@ -18,8 +18,6 @@ Pixels: TypeAlias = npt.NDArray[np.uint8]
 
 Array: TypeAlias = npt.NDArray[np.generic]
 
-_USUAL_RANGES = ((0.0, 255.0), (0.0, 1.0), (-1.0, 1.0))
-
 RANGE_TOLERANCE = 0.05
 """How far two real ranges may be apart to count as one, relative to their length."""
 
@@ -105,11 +103,10 @@ def normalized(
         least = data_type.integer_range[0]
         # Added as bytes, which wrap around: a wider type would be read and written twice more.
         shifted = (pixels + np.uint8(least % 256)).view(np.int8) if least else pixels
-        return shifted.astype(data_type.dtype, copy=False), _hint_of_range(info)
+        return shifted.astype(data_type.dtype, copy=False), ""
     if data_type.is_float or data_type.is_quantized:
         return _stored(Normalization.from_range(0, 1).apply(pixels), info), (
-            "pixels are given as numbers from 0 to 1; if the model was trained with others, "
-            "say so, for example --range -1,1 (Keras MobileNet) or --range 0,255 (EfficientNet)"
+            "pixels are given as numbers from 0 to 1; --range gives others"
         )
     return pixels.astype(data_type.dtype), ""
 
@@ -127,18 +124,3 @@ def held_range(info: TensorInfo) -> tuple[float, float]:
     """The real numbers that a quantised input can hold."""
     low, high = (info.scale * (end - info.zero_point) for end in info.data_type.integer_range)
     return low, high
-
-
-def _hint_of_range(info: TensorInfo) -> str:
-    """Return the hint for a real range that is none of the usual ones."""
-    if info.quantization is None:
-        return ""
-    low, high = held_range(info)
-    tolerance = RANGE_TOLERANCE * (high - low)
-    for usual_low, usual_high in _USUAL_RANGES:
-        if abs(low - usual_low) <= tolerance and abs(high - usual_high) <= tolerance:
-            return ""
-    return (
-        f"pixels are spread over the input's real range, {low:.3g} to {high:.3g}, which is an "
-        "unusual one; --mean and --std (in units of pixels, 0 to 255) or --range say it exactly"
-    )

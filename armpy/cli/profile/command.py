@@ -7,10 +7,10 @@ import click
 from armpy.cli.command_group import OnceGroup, imported_when_run
 from armpy.cli.inputs.options import INPUT_OPTIONS, input_options
 from armpy.cli.options import (
-    JSON_FILE,
     MODEL_FILE,
     OUTPUT,
     RUNS,
+    WRITABLE_FILE,
     model_options,
     report_options,
 )
@@ -57,7 +57,7 @@ def command() -> None:
 )
 @input_options(*INPUT_OPTIONS)
 @_TOP
-@click.option(*OUTPUT, type=JSON_FILE, help="Write the profile to FILE.json.")
+@click.option(*OUTPUT, type=WRITABLE_FILE, help="Write the profile to FILE.json.")
 @report_options
 @imported_when_run("armpy.cli.profile.work:profile")
 def model() -> None:

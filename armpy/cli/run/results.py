@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -29,16 +29,8 @@ _SMALLEST_MASK = 8
 _PICTURE_CHANNELS = (1, 3, 4)
 _BATCH_NDIM = 2
 
-_PROBABILITY_TOLERANCE = 0.01
-"""How far beyond 0 and 1 rounding may carry a probability."""
-
 _SUM_TOLERANCE = 0.05
 """How far quantised probabilities of all classes may be from 1 together."""
-
-LOGITS_HINT = (
-    "the scores are not probabilities: some are below 0 or above 1; --softmax turns them into "
-    "probabilities of classes that exclude each other"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +67,7 @@ class OutputReport:
     regions: tuple[RegionShare, ...] = ()  # the largest ones of a mask, largest first
     # The best classes of each row of a batch that was classified; empty for one row alone.
     rows: tuple[tuple[ClassScore, ...], ...] = ()
-    has_logits: bool = False  # whether there are scores of classes that are not probabilities
     texts: tuple[str, ...] = ()  # the first elements of an output of strings
-
-    @property
-    def num_classes(self) -> int:
-        """Number of classes that have scores; 0 if there are none."""
-        # A mask of one channel has the classes themselves.
-        of_pixels = self.regions and len(self.shape) == 4 and self.shape[3] > 1
-        return self.shape[-1] if self.classes or self.rows or of_pixels else 0
 
 
 def report_output(
@@ -110,18 +94,15 @@ def report_output(
     is_batch = real.ndim == _BATCH_NDIM and batch == len(real) > 1 and real.shape[1] > 1
     if not may_classify or not (is_batch or is_classification(real)):
         return plain
-    has_logits, scores = False, real
+    scores = real
     if softmax:  # of classes that exclude each other: each row sums to 1
         wide = real.astype(np.float64)
         raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
         scores = raised / raised.sum(axis=-1, keepdims=True)
-    elif real.dtype.kind == "f":  # integers that are not quantised have a meaning, such as votes
-        low, high = -_PROBABILITY_TOLERANCE, 1 + _PROBABILITY_TOLERANCE
-        has_logits = bool(real.min() < low or real.max() > high)
     if is_batch:
         rows = tuple(top_classes(row, labels, top) for row in scores)
-        return replace(plain, rows=rows, has_logits=has_logits)
-    return replace(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
+        return replace(plain, rows=rows)
+    return replace(plain, classes=top_classes(scores, labels, top))
 
 
 def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
@@ -217,7 +198,6 @@ class OutputReader:
     metadata: FileMetadata | None = None  # None where nothing is to be taken from the file
     top: int = 5  # how many classes or regions to list
     softmax: bool = False  # whether scores of classes are turned into probabilities
-    hints: list[str] = field(default_factory=list)  # observations, each once
 
     def read(self, results: Mapping[str, Array], batch: int = 1) -> ReadOutputs:
         """Interpret the outputs of one run with a number of inputs at a time."""
@@ -249,13 +229,6 @@ class OutputReader:
                 softmax=self.softmax,
                 batch=batch,
             )
-            if self.labels is not None and (num_classes := report.num_classes):
-                hint = self.labels.surplus(num_classes)
-                if hint and hint not in self.hints:
-                    self.hints.append(hint)
-            # Random numbers, for which there are no metadata, have nothing to say.
-            if self.metadata is not None and report.has_logits and LOGITS_HINT not in self.hints:
-                self.hints.append(LOGITS_HINT)
             reports.append(report)
         return ReadOutputs(tuple(reports), masks, labels)
 

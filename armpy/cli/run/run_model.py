@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 # or writes files, is imported where it is asked for.
 # ruff: noqa: PLC0415
 
-RANDOM_NUMBERS_HINT = (
-    "the classes are those of random numbers; give a picture with --image, or an array with --input"
-)
-"""For those who name classes, or ask for pictures, and give none."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -145,7 +140,6 @@ def run_model(
 
         write_text(request.trace, to_chrome_trace(profiler))
         files.append(request.trace)
-    hints = (RANDOM_NUMBERS_HINT,) if labels is not None and request.is_random else ()
     placement = model.placement
     return RunReport(
         inputs.origin,
@@ -154,7 +148,7 @@ def run_model(
         read.reports,
         timing,
         tuple(files),
-        (*hints, *inputs.hints, *reader.hints, *(metadata.hints if metadata else ())),
+        (*inputs.hints, *(metadata.hints if metadata else ())),
         *profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),

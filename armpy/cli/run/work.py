@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import check_folder_name, check_outputs
+from armpy.cli.options import check_outputs
 from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
@@ -36,14 +35,8 @@ def run(
     """Run MODEL on a picture, on arrays, or on random numbers."""
     picture = _only_picture([*pictures, *images])
     output = options["output"]
-    if output is not None:
-        if Path(output).suffix.lower() in _RESULT_SUFFIXES:
-            raise _for_pictures("--output names a file of results", "a folder", output)
-        if Path(output).is_file():
-            raise InvalidArgumentError(
-                f"'{output}' is a file", where="--output", expected="a folder"
-            )
-        check_folder_name(output, "a folder")
+    if output is not None and Path(output).is_file():
+        raise InvalidArgumentError(f"'{output}' is a file", where="--output", expected="a folder")
     if output is not None or profile:
         outputs = {"--output": output, "--profile": profile or None}
         check_outputs(outputs, [load_request.model, picture])
@@ -64,7 +57,9 @@ def run(
         may_be_kept=True,
     ) as loaded:
         if picture is not None and takes_several(loaded):
-            raise _for_pictures("the model takes several pictures together", "one picture", picture)
+            raise InvalidArgumentError(
+                "the model takes several pictures together", where=picture, fix="Use armpy pictures"
+            )
         report = run_model(loaded, request)
         show_hints(report.hints)
         if as_json:
@@ -78,29 +73,16 @@ def _only_picture(paths: list[str]) -> str | None:
     """The picture that the command line names, if any."""
     if not paths:
         return None
-    if len(paths) > 1 or os.path.isdir(paths[0]):
-        raise _for_pictures("the command takes one picture", "a file", ", ".join(paths[:3]))
-    if not os.path.exists(paths[0]):
-        if glob.has_magic(paths[0]):
-            raise _for_pictures("the command takes one picture", "a file", paths[0])
+    if len(paths) > 1 or not os.path.isfile(paths[0]):
+        missing = len(paths) == 1 and not os.path.exists(paths[0])
         raise InvalidArgumentError(
-            f"Path '{paths[0]}' does not exist",
+            "the command takes one picture",
             where="PICTURE or --image",
-            expected="a picture",
-            fix=suggest_path(paths[0]),
+            expected="a file",
+            actual=", ".join(paths[:3]),
+            fix=suggest_path(paths[0]) if missing else "Use armpy pictures",
         )
     return paths[0]
-
-
-def _for_pictures(failed: str, expected: str, actual: str) -> InvalidArgumentError:
-    """The error of a command line that is one for ``armpy pictures``."""
-    return InvalidArgumentError(
-        failed,
-        where="armpy run",
-        expected=expected,
-        actual=actual,
-        fix="Use armpy pictures",
-    )
 
 
 def takes_several(model: Model) -> bool:

@@ -64,13 +64,6 @@ def test_backends_that_are_left_out_are_warned_of(
     assert "CpuRef is left out" not in output
 
 
-def test_a_page_is_not_written_under_the_name_of_another_kind_of_file(tmp_path: Path) -> None:
-    code, output = report("-o", str(tmp_path / "report.pdf"))
-    assert code == 2
-    assert f"a page for browsers. Name it {tmp_path / 'report'}.html." in output
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_report_compares_with_a_float_model(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     code, output = report("-o", str(page), "--float-model", MODEL)

@@ -49,7 +49,7 @@ the shapes that are given, of arrays too (names of dimensions are in `armpy insp
 Commands that need shapes and have none name the option in the error.
 
 In the table, a command takes the options with `yes`, declares itself those with a text, and lacks
-those with a reason in brackets.
+the others.
 
 """
 
@@ -78,8 +78,7 @@ def _input_lines() -> list[str]:
         notes = input_notes(command)
         if notes is not None:
             cells = dict.fromkeys(notes.taken, "yes") | {**notes.own}
-            cells |= {option: f"({reason})" for option, reason in notes.without.items()}
-            row = (f"`armpy {name}`", *(cells[option] for option in INPUT_OPTIONS))
+            row = (f"`armpy {name}`", *(cells.get(option, "") for option in INPUT_OPTIONS))
             lines.append(_cells(row))
     return lines
 

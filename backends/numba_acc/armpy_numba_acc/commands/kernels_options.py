@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import OnceGroup, imported_when_run
-from armpy.cli.inputs.options import RUNS_NOTHING, input_options
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
@@ -45,7 +45,6 @@ def command() -> None:
     "shape",
     "size",
     "batch",
-    without=RUNS_NOTHING,
     more_on_shapes="They are used for every model. A name that comes again begins a further set of "
     "shapes.",
     several_shapes=True,
@@ -69,7 +68,7 @@ def build() -> None:
 @click.option(
     "--all", "shows_all", is_flag=True, help="List also packs for other machines, with the reasons."
 )
-@input_options("shape", "size", "batch", without=RUNS_NOTHING)
+@input_options("shape", "size", "batch")
 @dynamic_backends_option
 @report_options
 @click.pass_context

@@ -18,11 +18,6 @@ from armpy.cli.values import FiniteRange
     "shape",
     "size",
     "batch",
-    without={
-        "image": "measures parts of the model on numbers of its own",
-        "input": "measures parts of the model on numbers of its own",
-        "seed": "measures parts of the model on numbers of its own",
-    },
 )
 @click.option(
     "--machine",

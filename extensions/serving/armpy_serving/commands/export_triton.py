@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.inputs.options import RUNS_NOTHING, input_options
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     BACKENDS,
     MODEL_FILE,
@@ -128,10 +128,6 @@ _SOME = click.IntRange(min=1)
 @input_options(
     "shape",
     "size",
-    without={
-        **RUNS_NOTHING,
-        "batch": "takes `--max-batch`, the most rows that the server joins",
-    },
     more_on_shapes="A name that comes again begins a further set that the model is prepared for. "
     "Not with --max-batch.",
     several_shapes=True,

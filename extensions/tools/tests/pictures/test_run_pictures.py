@@ -108,7 +108,6 @@ def test_arrays_and_random_numbers_have_a_file_of_results_too(
         (["nowhere.png"], "'nowhere.png' does not exist"),
         (["nowhere/*.png"], "no file matches the pattern"),
         (["--batch", "2"], "--batch: there are no pictures"),
-        (["--output", "x.txt"], ".csv, .jsonl; got 'x.txt'. Write x.txt/ for a folder"),
         (["--output", "nowhere/x.csv"], "there is no such folder. Got nowhere"),
         ([LABELS, LABELS + "*", "--batch", "2"], "does not take so many pictures together"),
     ],

@@ -9,9 +9,9 @@ from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     MODEL_OR_FOLDER,
-    PAGE_FILE,
     SECONDS,
     THREADS,
+    WRITABLE_FILE,
     ExistingPath,
     json_option,
     seed_option,
@@ -84,7 +84,7 @@ def command() -> None:
     type=MODEL_FILE,
     help="Cases that may fail, one 'case id  # reason' per line; they must go on failing.",
 )
-@click.option("--html", type=PAGE_FILE, help="Write the result as one page to this file.")
+@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
 @trial_options
 @json_option
 @verbosity_options
@@ -140,12 +140,6 @@ def crash() -> None:
 @input_options(
     "shape",
     "seed",
-    without={
-        "image": "reads samples from `--inputs`",
-        "input": "reads samples from `--inputs`",
-        "size": "takes several models: `--shape` names an input",
-        "batch": "compares one sample at a time",
-    },
     more_on_shapes="They are used for every model.",
 )
 @click.option(
@@ -177,7 +171,7 @@ def crash() -> None:
     show_default=True,
     help="How many times the smaller error of CpuRef and LiteRT the backend may have.",
 )
-@click.option("--html", type=PAGE_FILE, help="Write the result as one page to this file.")
+@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
 @trial_options
 @json_option
 @verbosity_options

@@ -29,7 +29,6 @@ from armpy.cli.options import (
     "size",
     "batch",
     "seed",
-    without={"image": "compares on arrays: `--input` takes one that is made of a picture"},
     more_on_shapes="With OTHER, they are of MODEL's inputs.",
 )
 @click.option("--exact", is_flag=True, help="Allow no difference in integers and truth values.")

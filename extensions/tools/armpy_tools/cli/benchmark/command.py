@@ -9,7 +9,6 @@ from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     BACKENDS,
     MODEL_FILE,
-    PAGE_FILE,
     RUNS,
     SECONDS,
     THREADS,
@@ -77,7 +76,6 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
     "size",
     "seed",
     own={"batch": "several first sizes, measured beside each other, of fixed ones too"},
-    without={"image": "measures times, which do not depend on pictures: `--size` gives their size"},
     more_on_shapes="(224 for images). A name that comes again begins a further set, which is "
     "measured beside.",
     several_shapes=True,
@@ -134,7 +132,7 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
 @click.option("--layers", "with_layers", is_flag=True, help="Find out what limits each layer.")
 @loading_options
 @click.option("--csv", "csv_path", type=WRITABLE_FILE, help="Write a row for each to this file.")
-@click.option("--html", "page_path", type=PAGE_FILE, help="Write a page for browsers.")
+@click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option
 @verbosity_options
 @click.pass_context

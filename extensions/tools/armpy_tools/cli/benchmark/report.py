@@ -158,7 +158,7 @@ def _print_layers(printer: Printer, result: BenchmarkResult, subject: SubjectRes
     shown = min(len(subject.layers), _MOST_LAYERS)
     label = label_of(result, subject)
     printer.heading(f"Layers of {label}: what limits them ({shown} of {len(subject.layers)})")
-    printer.table(*layers_table(subject, _MOST_LAYERS), leaves_out=["KiB>", "Mop>"])
+    printer.table(*layers_table(subject, _MOST_LAYERS))
     limits: dict[str, float] = {}
     for layer in subject.layers:
         limits[layer.limit] = limits.get(layer.limit, 0.0) + layer.share

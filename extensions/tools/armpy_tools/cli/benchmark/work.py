@@ -109,7 +109,6 @@ def subjects_of(
     """
     if takes_every_device and (backend_lists or variants):
         raise click.UsageError("--every-device does not go with --backends or --variant.")
-    _hint_at_comparisons(backend_lists)
     request = request_of(models[0], **loading)
     load_options = _load_options(request)
     requests = inputs.for_each_set() or [inputs]
@@ -163,17 +162,6 @@ def _way(ways: Sequence[int | None], inputs: InputRequest) -> dict[str, Any]:  #
         "inputs": inputs.arrays,
         "quantize_inputs": inputs.quantize_inputs,
     }
-
-
-def _hint_at_comparisons(backend_lists: Sequence[tuple[str, ...]]) -> None:
-    """Print a hint where one order of preference may be meant as several."""
-    if len(backend_lists) == 1 and len(backend_lists[0]) > 1:
-        flags = " ".join(f"--backends {name}" for name in backend_lists[0])
-        click.echo(
-            f"armpy: hint: --backends {','.join(backend_lists[0])} is one order of preference; to "
-            f"compare them: {flags}",
-            err=True,
-        )
 
 
 def _load_options(request: CliLoadRequest) -> dict[str, object]:

@@ -14,7 +14,6 @@ from armpy.cli.pictures.images import open_image
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.run.report import print_run, run_document, show_hints, without_empty_last
 from armpy.cli.run.run_model import (
-    RANDOM_NUMBERS_HINT,
     RunOutputs,
     RunReport,
     RunRequest,
@@ -82,8 +81,7 @@ def run_one(model: Model, request: PictureRequest) -> tuple[RunReport, Findings 
 def show_one(path: str, model: Model, request: PictureRequest, *, as_json: bool) -> None:
     """Run a model once and print the report."""
     report, findings = run_one(model, request)
-    hints = [RANDOM_NUMBERS_HINT, *report.hints] if request.is_random else report.hints
-    show_hints(hints)
+    show_hints(report.hints)
     if as_json:
         document = None if findings is None else asdict(findings)
         print_json({**run_document(path, report), "findings": document})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from armpy.cli.files import check_writable
-from armpy.cli.options import check_folder_name
 from armpy.errors import InvalidArgumentError
 
 SUFFIXES = (".csv", ".jsonl")
@@ -34,7 +33,6 @@ def check_output(path: str) -> None:
                 where="--output",
                 expected=expected,
             )
-        check_folder_name(path, expected)
         check_writable(path)
         return
     if target.is_dir():

@@ -269,7 +269,6 @@ class PictureRun:
             files=tuple(files),
             hints=(
                 *self._hints,
-                *self._reader.hints,
                 *self._metadata.hints,
             ),
             metadata=tuple(self._metadata.used),

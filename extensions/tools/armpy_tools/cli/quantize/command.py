@@ -7,9 +7,8 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
-    COMPILED_OR_TFLITE_FILE,
     OUTPUT,
-    PAGE_FILE,
+    WRITABLE_FILE,
     ExistingPath,
     json_option,
     model_options,
@@ -30,7 +29,7 @@ from armpy.cli.values import FiniteRange
 )
 @click.option(
     *OUTPUT,
-    type=COMPILED_OR_TFLITE_FILE,
+    type=WRITABLE_FILE,
     required=True,
     metavar="FILE",
     help="The file to write: TFLite's if its name ends in .tflite, prepared otherwise.",
@@ -88,15 +87,9 @@ from armpy.cli.values import FiniteRange
 @input_options(
     "shape",
     "size",
-    without={
-        "image": "calibrates with `--data`",
-        "input": "calibrates with `--data`",
-        "batch": "calibrates with one sample at a time",
-        "seed": "calibrates with `--data`",
-    },
 )
 @picture_options
-@click.option("--html", "page_path", type=PAGE_FILE, help="Write a page for browsers.")
+@click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option
 @verbosity_options
 @imported_when_run("armpy_tools.cli.quantize.work:quantize")

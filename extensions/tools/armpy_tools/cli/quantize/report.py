@@ -54,7 +54,7 @@ def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> Non
         printer.heading(f"{title} of {len(report.layers)}")
         shorts = layer_names(report)
         rows = [layer_row(layer, shorts[layer.layer]) for layer in shown]
-        printer.table(LAYER_COLUMNS, rows, leaves_out=["max error>", "cosine>"])
+        printer.table(LAYER_COLUMNS, rows)
     _print_kept(printer, report)
 
 

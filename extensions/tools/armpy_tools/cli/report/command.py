@@ -11,9 +11,8 @@ from armpy.cli.inputs.options import INPUT_OPTIONS, input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
-    PAGE_FILE,
     RUNS,
-    SVG_FILE,
+    WRITABLE_FILE,
     model_options,
     verbosity_options,
 )
@@ -21,10 +20,10 @@ from armpy.cli.options import (
 
 @click.command("report")
 @partial(model_options, takes_backend=False)  # its own one compares
-@click.option(*OUTPUT, type=PAGE_FILE, help="The page; MODEL.html in this folder if left out.")
+@click.option(*OUTPUT, type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out.")
 @click.option(
     "--svg",
-    type=SVG_FILE,
+    type=WRITABLE_FILE,
     help="Draw the file's layers, coloured by backend, to this picture, and write no page; by "
     "Graphviz if installed. Also of a model that armpy cannot run.",
 )
