@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -137,7 +138,8 @@ def test_the_doctor_shows_the_extensions(site: Path) -> None:
     pytest.importorskip("click")
     pytest.importorskip("rich")
     done = run_beside(site, "-m", "armpy", "doctor")
-    assert "extensions: com.example.fibonacci, com.example.test_vendor" in done.stdout
+    for name in ("com.example.fibonacci", "com.example.test_vendor"):
+        assert re.search(rf"^ExampleExtensions +extension +{name}$", done.stdout, re.M)
 
 
 def test_the_example_passes_its_own_tests(site: Path) -> None:
