@@ -40,7 +40,7 @@ HARMLESS = {
     "ExceptionAtImport": (CandidateStatus.FAILED, "RuntimeError: the device does not answer"),
     "SystemExitAtImport": (CandidateStatus.FAILED, "SystemExit: usage: tool"),
     "MissingDependency": (CandidateStatus.FAILED, "No module named 'acme_accelerator_runtime'"),
-    "SyntaxError": (CandidateStatus.FAILED, r"SyntaxError: .*line 4"),
+    "SyntaxError": (CandidateStatus.FAILED, r"SyntaxError: .*line 3"),
 }
 """Status and reason of broken modules that do not end the process."""
 
@@ -126,7 +126,7 @@ def test_without_a_probe_harmless_ones_are_left_out_with_their_reasons(tmp_path:
     assert (
         candidates["Broken_MissingDependency_backend"].missing_module == "acme_accelerator_runtime"
     )
-    assert "line 4" in candidates["Broken_SyntaxError_backend"].traceback
+    assert "line 3" in candidates["Broken_SyntaxError_backend"].traceback
     check_good_one(runtime)
 
 
