@@ -27,8 +27,9 @@ include_patterns = [
     "backends/**/README.md",
     "extensions/*/README.md",
     "examples/**/README.md",
+    "lab/README.md",
 ]
-exclude_patterns = ["**/.*", "build", "dist", "tests", "lab", "**/*.egg-info"]
+exclude_patterns = ["**/.*", "build", "dist", "tests", "**/*.egg-info"]
 
 extensions = [
     "myst_parser",

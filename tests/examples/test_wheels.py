@@ -23,11 +23,6 @@ RUN = ("-m", "armpy", "run")
 
 
 @pytest.fixture(scope="module")
-def workloads_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install("workloads_style", tmp_path_factory.mktemp("workloads"))
-
-
-@pytest.fixture(scope="module")
 def compiler_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install("compiler_style", tmp_path_factory.mktemp("compiler"))
 
@@ -77,36 +72,15 @@ def outputs(site: Path | None, model: Path, folder: Path, *options: str) -> np.n
     return result
 
 
-def test_an_installed_wheel_is_used_with_nothing_named(workloads_site: Path) -> None:
-    line = placement(workloads_site, DIGITS)
-    assert line.startswith("10 layers: ")
-    assert "ExampleWorkloads 1" in line
-    assert "NumbaAcc 9" in line
-
-
-def test_what_the_wheel_s_backend_refuses_falls_back_with_its_reason(workloads_site: Path) -> None:
-    line = placement(workloads_site, DIGITS)
-    assert "9 fell back" in line
-    assert "Convolution2d x3 refused by ExampleWorkloads (Convolution2d is not supported)" in line
-
-
 @pytest.mark.slow
 def test_a_removed_wheel_leaves_everything_to_armpy_s_own_backends(tmp_path: Path) -> None:
-    site = install("workloads_style", tmp_path)
-    assert "ExampleWorkloads 1" in placement(site, DIGITS)
+    site = install("device", tmp_path)
+    assert "ExampleDevice 9" in placement(site, DIGITS)
     shutil.rmtree(site)
     assert placement(site, DIGITS).startswith("10 layers: NumbaAcc 10;")
-    done = run_beside(site, *RUN, str(DIGITS), "--backends", "ExampleWorkloads,CpuRef")
+    done = run_beside(site, *RUN, str(DIGITS), "--backends", "ExampleDevice,CpuRef")
     assert done.returncode != 0
-    assert "there is no backend 'ExampleWorkloads'" in done.stderr
-
-
-def test_float_layers_run_one_by_one_on_the_workloads_example(
-    workloads_site: Path, float_model: Path, tmp_path: Path
-) -> None:
-    assert "ExampleWorkloads 3" in placement(workloads_site, float_model)
-    expected = outputs(None, float_model, tmp_path / "a")
-    np.testing.assert_allclose(outputs(workloads_site, float_model, tmp_path / "b"), expected, 1e-5)
+    assert "there is no backend 'ExampleDevice'" in done.stderr
 
 
 def test_the_compiler_example_fuses_a_convolution_with_its_activation(
@@ -130,7 +104,7 @@ def test_the_device_example_runs_float_and_quantised_layers(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("project", ["workloads", "compiler", "device"])
+@pytest.mark.parametrize("project", ["compiler", "device"])
 def test_an_example_passes_its_own_tests(project: str, request: pytest.FixtureRequest) -> None:
     site: Path = request.getfixturevalue(f"{project}_site")
     done = own_tests(site)

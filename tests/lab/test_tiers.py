@@ -29,10 +29,10 @@ WITH_TESTS = {
 ENGINES = {"ai_edge_litert", "onnxruntime", "openvino", "tokenizers"}
 """Of the extra 'bench', with which .ci/run runs all that needs them."""
 
-IN_FULL = {"axe_playwright_python", "build", "cyclonedx", "docutils", "playwright", "sphinx"}
+IN_FULL = {"axe_playwright_python", "build", "docutils", "playwright", "sphinx"}
 """Of the extras 'browser', 'docs' and 'release', which .ci/full installs as well."""
 
-BY_HAND = {"atheris", "onnxscript", "opentelemetry", "tensorflow", "torch"}
+BY_HAND = {"atheris", "onnxscript", "opentelemetry", "torch"}
 """What tests skip without that no run of all tests installs.
 
 PyTorch and onnxscript are in a run of `.ci/servers`, which has the tests of armpy-torch.

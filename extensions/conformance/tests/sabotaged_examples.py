@@ -42,7 +42,6 @@ _RULES = f"{CONTRACT}/"
 
 CLASSES = {
     "single_file": "Arm_SampleDynamic_backend:SampleBackend",
-    "workloads_style": "armpy_example_workloads:ExampleWorkloadsBackend",
     "compiler_style": "armpy_example_compiler:ExampleCompilerBackend",
     "device": "armpy_example_device:ExampleDeviceBackend",
     "nnapi_extensions": "armpy_example_extensions:ExampleExtensionsBackend",
@@ -383,7 +382,7 @@ def turns_relu_round(honest: type[IBackendInternal]) -> IBackendInternal:
 
 CLAIMS = (never_runs, runs_the_smallest_only, claims_too_much)
 EDITS = {
-    ignores_activation: ("workloads_style", "compiler_style", "device"),
+    ignores_activation: ("compiler_style", "device"),
     ignores_bias: ("compiler_style",),
     turns_relu_round: ("template_compiler",),
 }
@@ -391,7 +390,7 @@ EDITS = {
 
 _NOTHING_TO_SPOIL: dict[Callable[..., Any], tuple[str, ...]] = {
     # No example but these computes with 8 bits, or with more than one layer at a time.
-    eight_bits: tuple(CLASSES.keys() - {"workloads_style", "device", "nnapi_extensions"}),
+    eight_bits: tuple(CLASSES.keys() - {"device", "nnapi_extensions"}),
     fused: tuple(CLASSES.keys() - {"compiler_style", "template_compiler"}),
     # The operations of the extensions are few, on few elements, in whole numbers.
     without_nan: ("nnapi_extensions",),
