@@ -5,8 +5,8 @@ Usage::
     python lab/contract_surface.py [--write]
 
 The surface is every exported name, and what reaches backends of `armpy.graph` and `armpy.tensor`:
-of classes their public members with signatures, of enumerations their members. It is recorded in
-``tests/backend/contract_<version>.json``.
+of classes their public members with signatures, of enumerations their members. What each version
+changes in the one before it is recorded in ``tests/backend/contract_versions.json``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.graph import Graph, Layer, SubgraphView, Value, Variable
 from armpy.tensor import Quantization, TensorInfo
 
-RECORDS = Path(__file__).parents[1] / "tests" / "backend"
+RECORDS = Path(__file__).parents[1] / "tests" / "backend" / "contract_versions.json"
+
+Surface = dict[str, dict[str, str]]
+"""Descriptions of the members of each exported name, and of itself under an empty name."""
 
 WHAT_TO_DO = """The surface of armpy.backend is not the one recorded for version {version}:
 {changes}
 Authors rely on it (docs/reference/compatibility.md). If the change is meant:
 1. raise BACKEND_API_VERSION in armpy/backend/interface.py: the minor if everything that worked
    still works, else the major;
-2. run python lab/contract_surface.py --write and commit the new file beside the old ones."""
+2. run python lab/contract_surface.py --write and commit what it writes."""
 
 
 REACHING = (SubgraphView, Layer, Value, Graph, Variable, TensorInfo, Quantization)
@@ -145,18 +148,48 @@ def _name(line: str) -> str:
     return line[2:].partition(":")[0]
 
 
-def recorded(version: str) -> dict[str, dict[str, str]] | None:
-    """The surface recorded for a version; None if there is no record."""
-    path = RECORDS / f"contract_{version}.json"
-    if not path.exists():
-        return None
-    record: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
-    return record
+def records() -> dict[str, Surface]:
+    """The surface of each recorded version, in the order of versions."""
+    surfaces: dict[str, Surface] = {}
+    latest: Surface = {}
+    for version, changes in json.loads(RECORDS.read_text("utf-8")).items():
+        latest = {name: dict(members) for name, members in latest.items()}
+        for name, members in changes.items():
+            kept = latest.setdefault(name, {}) | members
+            latest[name] = {member: text for member, text in kept.items() if text is not None}
+        surfaces[version] = latest = {name: members for name, members in latest.items() if members}
+    return surfaces
+
+
+def changes_of(old: Surface, new: Surface) -> dict[str, dict[str, str | None]]:
+    """What a version changes in the one before it; None for what it removes."""
+    changes: dict[str, dict[str, str | None]] = {}
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name, {}), new.get(name, {})
+        members = {
+            member: after.get(member)
+            for member in sorted(before.keys() | after.keys())
+            if before.get(member) != after.get(member)
+        }
+        if members:
+            changes[name] = members
+    return changes
+
+
+def write() -> None:
+    """Record the surface for the present version."""
+    surfaces = records() if RECORDS.exists() else {}
+    surfaces[BACKEND_API_VERSION] = surface()
+    document, before = {}, Surface()
+    for version, recorded in surfaces.items():
+        document[version] = changes_of(before, recorded)
+        before = recorded
+    RECORDS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def what_to_do() -> str:
     """The fault and its remedy; empty if there is none."""
-    record = recorded(BACKEND_API_VERSION)
+    record = records().get(BACKEND_API_VERSION)
     changes = ["there is no record"] if record is None else differences(record, surface())
     if not changes:
         return ""
@@ -169,8 +202,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--write", action="store_true", help="record it for the present version")
     if parser.parse_args().write:
-        path = RECORDS / f"contract_{BACKEND_API_VERSION}.json"
-        path.write_text(json.dumps(surface(), indent=1) + "\n", encoding="utf-8")
+        write()
         return 0
     problem = what_to_do()
     print(problem or f"the surface is that of {BACKEND_API_VERSION}")

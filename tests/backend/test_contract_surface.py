@@ -13,10 +13,7 @@ from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 
 ROOT = Path(__file__).parents[2]
 SURFACE = runpy.run_path(str(ROOT / "lab" / "contract_surface.py"))
-VERSIONS = sorted(
-    (path.stem.removeprefix("contract_") for path in Path(__file__).parent.glob("contract_*.json")),
-    key=Version,
-)
+RECORDS = SURFACE["records"]()
 
 
 def test_the_surface_is_the_one_recorded_for_its_version() -> None:
@@ -25,13 +22,14 @@ def test_the_surface_is_the_one_recorded_for_its_version() -> None:
 
 
 def test_the_latest_record_is_that_of_the_present_version() -> None:
-    assert VERSIONS[-1] == BACKEND_API_VERSION
+    assert [*RECORDS] == sorted(RECORDS, key=Version)
+    assert [*RECORDS][-1] == BACKEND_API_VERSION
 
 
 def test_a_minor_version_breaks_nothing() -> None:
-    for old, new in pairwise(VERSIONS):
+    for old, new in pairwise(RECORDS):
         if Version(old).major == Version(new).major:
-            changes = SURFACE["differences"](SURFACE["recorded"](old), SURFACE["recorded"](new))
+            changes = SURFACE["differences"](RECORDS[old], RECORDS[new])
             assert not SURFACE["breaking"](changes), f"{new} breaks what {old} promised"
 
 
@@ -107,3 +105,13 @@ def test_the_surface_holds_every_member_of_the_interface() -> None:
     assert members["version"] == "property (self) -> 'str'"
     public = {name for name in vars(IBackendInternal) if not name.startswith("_")}
     assert set(members) == public | {""}
+
+
+def test_a_record_has_what_a_version_changes() -> None:
+    new = {"A": {"": "class (object)", "new": "method (self)"}, "B": {"": "constant 1"}}
+    assert SURFACE["changes_of"](OLD, new) == {
+        "A": {"gone": None, "kept": None, "new": "method (self)"},
+        "B": {"": "constant 1"},
+    }
+    assert SURFACE["changes_of"](new, new) == {}
+    assert SURFACE["changes_of"](new, {"A": new["A"]}) == {"B": {"": None}}

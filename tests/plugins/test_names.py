@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import TypeGuard
 
 import numpy as np
 import pytest
-from packaging.version import Version
 
 import armpy.backend
 from armpy.backend import DeviceFigures, ILayerSupport, ReasonCode, Support
@@ -23,6 +20,7 @@ from armpy_testing.backends.fake_backends import FakeBackend, FakeFactory, runti
 from armpy_testing.command_line import Cli, find_backends_in
 from armpy_testing.installed import skip_without
 from armpy_testing.models.networks import chain, floats, placement_of
+from lab import contract_surface
 
 
 def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> type:
@@ -241,13 +239,8 @@ def test_names_of_later_minor_versions_break_no_earlier_backend() -> None:
 
 
 def test_the_versions_that_added_names_are_those_of_the_records() -> None:
-    folder = Path(__file__).parents[1] / "backend"
-    records = {
-        path.stem.removeprefix("contract_"): json.loads(path.read_text())
-        for path in folder.glob("contract_*.json")
-    }
-    versions = sorted(records, key=Version)
-    for earlier, later in pairwise(versions):
+    records = contract_surface.records()
+    for earlier, later in pairwise(records):
         for name in records[earlier]:
             if not is_interface(getattr(armpy.backend, name, None)):
                 continue
