@@ -85,30 +85,6 @@ def test_what_is_kept_is_listed(options: list[str], cli: Cli) -> None:
     assert [line.split()[-1] for line in rows] == ["one", "two"]
 
 
-def test_what_is_kept_is_listed_as_json(options: list[str], tmp_path: Path, cli: Cli) -> None:
-    document = cli.document("cache", "list", *options)
-    assert (document["size_bytes"], document["num_files"]) == (8, 2)
-    assert document["models"] == [
-        {
-            "model": "unknown",
-            "size_bytes": 8,
-            "num_files": 2,
-            "last_used_s": 0.0,
-            "kinds": {"a start without preparing": 2},
-        }
-    ]
-    (cache,) = document["caches"]
-    assert (cache["backend"], cache["name"], cache["limit_bytes"]) == ("Keeper", "models", 4 << 20)
-    assert cache["location"] == str(tmp_path / "cache" / "keeper")
-    assert cache["entries"][0] == {
-        "name": "one",
-        "size_bytes": 4,
-        "last_used_s": 0.0,
-        "description": "a model",
-        "problem": "",
-    }
-
-
 def test_verifying_fails_if_something_is_damaged(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli
 ) -> None:
@@ -210,23 +186,6 @@ def test_what_a_cache_does_wrong_names_the_backend(
 ) -> None:
     use(Keeping(cache))
     assert re.search(text, cli.err("cache", "list", code=1))
-
-
-def test_a_wrong_answer_to_clear_names_the_backend(cli: Cli, use: Callable[..., None]) -> None:
-    use(Keeping(Cache([])))
-    err = cli.err("cache", "clear", "--backends", "Keeping", code=1)
-    assert re.search(r"Keeping / clear: .*Expected int", err)
-    err = cli.err("cache", "clear", "--backends", "Other", code=1)
-    assert "there is no backend 'Other'" in err
-
-
-def test_sizes_are_printed_in_readable_units(cli: Cli, use: Callable[..., None]) -> None:
-    entries = [CacheEntry(f"e{n}", size, 0.0) for n, size in enumerate((5, 5 << 10, 5 << 30))]
-    use(Keeping(Cache(entries)))
-    out = cli.out("cache", "list", "--files")
-    for size in ("5 B", "5 KiB", "5 GiB"):
-        assert size in out
-    assert "Keeping things in /somewhere: 3 entries, 5 GiB\n" in out
 
 
 def grouped(name: str, group: str, size: int, last_used_s: float) -> GroupedCacheEntry:

@@ -61,11 +61,6 @@ def test_programs_get_the_same(cli: Cli, compiled: Path) -> None:
     assert program["status"] == "not used"
 
 
-def test_a_model_file_is_refused_with_what_examines_it(cli: Cli) -> None:
-    said = cli.err("check", MODEL, code=1)
-    assert "it is not a compiled model. armpy compile makes one of a model file" in said
-
-
 def test_backends_in_folders_are_asked(cli: Cli, compiled: Path, tmp_path: Path) -> None:
     write_module(tmp_path / "modules", "acme_npu_backend", module_source("AcmeNpu"))
     options = ("--device", "AcmeNpu", "--dynamic-backends-path", str(tmp_path / "modules"))

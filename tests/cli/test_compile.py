@@ -11,7 +11,6 @@ from armpy_numba_acc.files import NumbaPrograms
 
 import armpy
 from armpy_testing.command_line import Cli
-from armpy_testing.installed import NEEDS_KIT
 from armpy_testing.models.networks import RELU, f32
 from armpy_testing.models.onnx_texts import HEAD
 from armpy_testing.signing_keys import write_signing_key
@@ -123,14 +122,6 @@ def test_a_wrong_key_is_found_before_compiling(
     assert "not a private key" in cli.err("compile", MODEL, "-o", output, "--sign", MODEL)
 
 
-@pytest.mark.slow
-def test_a_compiled_file_is_compiled_for_others(cli: Cli, tmp_path: Path, output: str) -> None:
-    cli.out("compile", MODEL, "-o", output)
-    other = str(tmp_path / "other.armpy")
-    report = cli.document("compile", output, "-o", other, "--target", "znver4")
-    assert report["targets_by_backend"] == {"NumbaAcc": ["znver4"]}
-
-
 @pytest.fixture
 def compiled(cli: Cli, output: str) -> str:
     cli.out("compile", MODEL, "-o", output)
@@ -146,7 +137,7 @@ def test_run_takes_a_compiled_file(cli: Cli, compiled: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--profile"], ["--backends", "CpuRef"], ["--on-fallback", "error"], ["--code", "never"]],
+    [["--profile"], ["--code", "never"]],
 )
 def test_run_takes_a_compiled_file_with_options_of_ordinary_networks(
     cli: Cli, compiled: str, arguments: list[str]
@@ -171,23 +162,6 @@ def test_run_makes_no_network_of_what_starts_at_once(
     assert loaded == []
     cli.out("run", compiled, "--profile")
     assert len(loaded) == 1
-
-
-@pytest.mark.slow
-@NEEDS_KIT
-def test_diff_takes_compiled_files(cli: Cli, compiled: str, tmp_path: Path) -> None:
-    array = str(tmp_path / "x.npy")
-    np.save(array, np.full((1, 16, 16, 1), 7, np.int8))
-    options = ("--input", f"{NAME}={array}")
-    said = cli.out("diff", compiled, "--backend", "NumbaAcc", *options)
-    assert "no difference: the outputs of all 10 layers agree" in said
-    assert "outputs agree" in cli.out("diff", compiled, MODEL, *options)
-
-
-@pytest.mark.slow
-def test_tune_measures_what_a_compiled_file_was_made_of(cli: Cli, compiled: str) -> None:
-    results = cli.document("tune", compiled, "--seconds", "0.5")["results"]
-    assert [result["backend_id"] for result in results] == ["NumbaAcc"]
 
 
 OPEN = """graph (float[batch, 1, length] x, float[batch, 1, 1] state) => (float[b, 1, l] y)

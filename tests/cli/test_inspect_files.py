@@ -49,19 +49,3 @@ def test_a_batch_that_callers_choose_is_shown_with_one_row(cli: Cli) -> None:
     several = cli.document("inspect", path, "--backends", "CpuRef", "--shape", "bytes=3,2048")
     assert several["macs"] == 3 * single["macs"] > 0
     assert several["parameters"] == single["parameters"]
-
-
-def test_refusals_name_the_files_operators(cli: Cli) -> None:
-    path = shared_file("models", "operators", "op_STFT.tflite")
-    report = cli.document("inspect", path)
-    refused = {refusal["operation"] for refusal in report["placement"]["refusals"]}
-    assert refused <= set(report["operators"])
-    by_layer = [(layer["operator"], layer["refusals"]) for layer in report["layers"]]
-    assert all(r["operation"] == operator for operator, refusals in by_layer for r in refusals)
-    assert set(report["operators"]) >= {"RFFT2D"}
-
-
-def test_a_shape_that_is_given_twice_is_a_usage_error(cli: Cli) -> None:
-    path = shared_file("models", "operators", "custom_op.tflite")
-    code, _, err = cli("inspect", path, "--shape", "x=1", "--shape", "x=2")
-    assert (code, "an input is named twice" in err) == (2, True)

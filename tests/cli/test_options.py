@@ -17,7 +17,6 @@ from armpy.cli.inputs.options import INPUT_OPTIONS, input_notes
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
-from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
 
 for library in ("click", "rich"):
@@ -159,17 +158,6 @@ def test_options_of_one_name_have_one_type() -> None:
     assert {name: types for name, types in kinds.items() if len(types) > 1} == {}
 
 
-def test_no_command_gives_one_name_to_two_options() -> None:
-    names: dict[str, list[str]] = {}
-    for command, option in _options():
-        names.setdefault(command, []).extend([*option.opts, *option.secondary_opts])
-    twice = {
-        command: sorted({name for name in option_names if option_names.count(name) > 1})
-        for command, option_names in names.items()
-    }
-    assert not any(twice.values()), twice
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -185,19 +173,6 @@ def test_backends_are_listed_at_once_or_one_by_one(arguments: list[str]) -> None
     assert command is not None
     context = command.make_context("inspect", [*arguments, __file__])
     assert context.params["backends"] == ("A", "B")
-
-
-def test_backends_are_none_if_left_out() -> None:
-    _, command, _ = app.resolve_command(click.Context(app), ["inspect"])
-    assert command is not None
-    assert command.make_context("inspect", [__file__]).params["backends"] is None
-
-
-def test_flags_and_options_of_many_values_may_be_repeated(tmp_path: Path, cli: Cli) -> None:
-    folders = ["--dynamic-backends-path", str(tmp_path)] * 2
-    arguments = ["run", DIGITS, "--json", "--json", "-v", "-v", "--backends", "CpuRef", *folders]
-    code, out, _ = cli(*arguments)
-    assert (code, out[:1]) == (0, "{")
 
 
 def test_options_for_inputs_are_of_the_one_group() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 import sys
 
 import pytest
@@ -68,19 +67,6 @@ def test_a_table_is_aligned() -> None:
     assert printed(["n>", "name", "last>"], [["1", "a", "x"], ["20", "longer", ""]]) == (
         " n  name    last\n 1  a          x\n20  longer\n"
     )
-
-
-@pytest.mark.parametrize(("cell", "needs_it"), [("plain", False), (WIDE, True)])
-def test_rich_is_imported_only_for_characters_that_may_be_wide(cell: str, needs_it: bool) -> None:
-    code = (
-        "import sys; from armpy.cli.printer import Printer; p = Printer(); p.heading('title');"
-        f"p.line({WIDE!r}); p.table(['a', 'b>'], [[{cell!r}, 1]]);"
-        "sys.stderr.write(str('rich' in sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", code], capture_output=True, check=True
-    )
-    assert done.stderr.decode() == str(needs_it)
 
 
 @pytest.mark.parametrize("variable", ["FORCE_COLOR", "TTY_COMPATIBLE"])

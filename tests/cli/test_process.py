@@ -48,37 +48,6 @@ def test_help_imports_neither_rich_nor_pillow_nor_a_backend() -> None:
         assert f"'{name}'" not in modules
 
 
-@pytest.mark.slow
-def test_listing_backends_imports_none() -> None:
-    code = (
-        "import sys; from armpy.cli.__main__ import main; "
-        "main(['backends']); print(sorted(sys.modules))"
-    )
-    modules = run_python(code).stdout.splitlines()[-1]
-    for name in ("armpy_reference", "armpy_numba_acc", "numba"):
-        assert f"'{name}'" not in modules
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("library", ["numba", "llvmlite"])
-def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(
-    library: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(command: str) -> subprocess.CompletedProcess[str]:
-        return run_python(
-            f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
-            f"sys.exit(main({command}))"
-        )
-
-    # Backends of other installed packages would take the layers.
-    monkeypatch.setenv("ARMPY_BACKENDS", "NumbaAcc,CpuRef")
-    for more in ("", ", '--backends', 'NumbaAcc,CpuRef'"):
-        done = run(f"['run', {MODEL!r}{more}]")
-        assert done.returncode == 0
-        assert "\nplacement: 10 layers: CpuRef 10; 1 partition, 0 copies" in done.stdout
-        assert "NumbaAcc takes no layers: no compiler: pip install numba" in done.stderr
-
-
 @pytest.mark.parametrize("library", ["click", "rich"])
 def test_a_missing_library_is_reported_with_its_installation(library: str) -> None:
     done = run_python(
@@ -109,10 +78,9 @@ def test_only_pictures_need_pillow() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes close differently")
-@pytest.mark.parametrize("options", [["--layers"], ["--json"]])
-def test_a_closed_pipe_ends_the_command_silently(options: list[str]) -> None:
+def test_a_closed_pipe_ends_the_command_silently() -> None:
     process = subprocess.Popen(
-        [*ARMPY, "inspect", MODEL, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*ARMPY, "inspect", MODEL, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -154,8 +122,7 @@ def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_reported_in_one_line(unbuffered: str) -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*ARMPY, "backends"],
@@ -163,7 +130,6 @@ def test_a_full_disk_is_reported_in_one_line(unbuffered: str) -> None:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 1
     assert done.stderr.splitlines()[0].startswith("armpy: error: ")
@@ -188,10 +154,8 @@ Backend.create_backend_context = say
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="C's library has another name")
-@pytest.mark.parametrize("command", [["devices"], ["run", MODEL], ["inspect", MODEL]])
-def test_a_document_is_alone_on_stdout_whatever_backends_print(
-    command: list[str], tmp_path: Path
-) -> None:
+def test_a_document_is_alone_on_stdout_whatever_backends_print(tmp_path: Path) -> None:
+    command = ["inspect", MODEL]
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=NOISY))
     options = ["--json", "--dynamic-backends-path", str(tmp_path / "m")]
     done = subprocess.run([*ARMPY, *command, *options], capture_output=True, text=True, check=True)

@@ -37,13 +37,6 @@ def test_a_terminal_shows_how_many_steps_are_done() -> None:
         assert f"{done}/3" in shown
 
 
-def test_nothing_is_shown_where_nothing_takes_long() -> None:
-    stream = Terminal()
-    with progress_shown(stream):
-        pass
-    assert stream.getvalue() == ""
-
-
 def test_nothing_is_shown_where_there_is_no_terminal() -> None:
     stream = io.StringIO()
     with progress_shown(stream):
@@ -63,14 +56,3 @@ def test_a_task_that_breaks_off_removes_its_bar() -> None:
         break_off()
     show_cursor = "\x1b[?25h"
     assert show_cursor in stream.getvalue().rpartition("1/3")[2]
-
-
-def test_two_tasks_have_a_bar_each() -> None:
-    stream = Terminal()
-    with progress_shown(stream):
-        report_progress(Progress("Acme", "compiling", 0, 3))
-        report_progress(Progress("Other", "packing", 0, 2))
-        report_progress(Progress("Other", "packing", 2, 2))
-        report_progress(Progress("Acme", "compiling", 3, 3))
-    assert "Acme: compiling" in stream.getvalue()
-    assert "Other: packing" in stream.getvalue()

@@ -56,12 +56,6 @@ def test_arrays_from_files_run(tmp_path: Path) -> None:
     assert report.inputs == option
 
 
-def test_an_output_of_the_input_s_shape_is_no_classification(tmp_path: Path) -> None:
-    option = save(tmp_path, np.array([[3, -1, 7]], np.float32))
-    report = run_model(relu_model((1, 3)), RunRequest(inputs=InputRequest((option,))))
-    assert not report.outputs[0].classes
-
-
 def test_a_picture_over_an_image_input_gives_a_mask_and_a_file(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     picture = np.zeros((8, 8), np.uint8)
@@ -80,23 +74,6 @@ def test_a_picture_over_an_image_input_gives_a_mask_and_a_file(tmp_path: Path) -
     regions = report.outputs[0].regions
     assert [(r.label, r.pixels) for r in regions] == [("sea", 48), ("ship", 16)]
     assert [Path(path).name for path in report.files] == ["y.npy"]
-
-
-def test_real_numbers_for_a_quantised_input_need_a_word(tmp_path: Path) -> None:
-    option = save(tmp_path, np.array([[3]], np.float32))
-    model = relu_model((1, 1), DataType.QASYMM_U8)
-    with pytest.raises(InvalidArgumentError, match=r"input 'x': .*--quantize-inputs"):
-        run_model(model, RunRequest(inputs=InputRequest((option,))))
-    request = RunRequest(inputs=InputRequest((option,), quantize_inputs=True))
-    assert run_model(model, request).outputs[0].max == 3.0
-
-
-def test_a_picture_needs_a_model_with_one_input(tmp_path: Path) -> None:
-    net = Network("two")
-    x, y = (net.input(name, f32(1, 8, 8, 1)) for name in ("x", "y"))
-    net.output("z", net.add(ADD, x, y))
-    with pytest.raises(InvalidArgumentError, match=r"--image: .*got 2: 'x', 'y'.*--input"):
-        run_model(Model(net), RunRequest(image=str(tmp_path / "x.png")))
 
 
 @pytest.mark.parametrize(
@@ -121,21 +98,6 @@ def test_random_indexes_are_0_or_1() -> None:
     net = Network("same")
     net.output("y", net.input("x", TensorInfo((100,), DataType.SIGNED32)))
     assert set(arrays_of(Model(net))["x"].tolist()) == {0, 1}
-
-
-def test_open_dimensions_get_the_default_the_size_or_1() -> None:
-    net = Network("open")
-    x = net.input("x", f32(None, None, None, 3))
-    y = net.input("y", f32(None, 2), default_shape=(5, 2))
-    z = net.input("z", f32(None, 2))
-    for name, value in (("a", x), ("b", y), ("c", z)):
-        net.output(name, net.add(RELU, value))
-    model = Model(net)
-    arrays = arrays_of(model, InputRequest(size=(6, 7)))
-    assert [array.shape for array in arrays.values()] == [(1, 6, 7, 3), (5, 2), (1, 2)]
-    assert arrays_of(model)["x"].shape == (1, 1, 1, 3)
-    arrays = arrays_of(model, InputRequest(size=(6, 7), batch=4))
-    assert [array.shape for array in arrays.values()] == [(4, 6, 7, 3), (4, 2), (4, 2)]
 
 
 def test_repeated_runs_are_timed() -> None:
@@ -171,18 +133,6 @@ def test_options_that_do_not_go_together_are_rejected(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         RunRequest(**options)  # type: ignore[arg-type]  # checked by the test itself
-
-
-def test_random_inputs_have_the_shapes_that_are_given() -> None:
-    net = Network("open")
-    net.output("y", net.add(ADD, net.input("x", f32(None, 2)), net.constant(np.ones(2, "f4"))))
-    model = Model(net)
-    (output,) = run_model(
-        model, RunRequest(inputs=InputRequest(shape_sets=({"x": (5, 2)},)))
-    ).outputs
-    assert output.shape == (5, 2)
-    with pytest.raises(InvalidArgumentError, match=r"no such input. Expected 'x'; got 'X'"):
-        run_model(model, RunRequest(inputs=InputRequest(shape_sets=({"X": (5, 2)},))))
 
 
 def test_ways_to_normalise_that_do_not_go_together_are_rejected() -> None:
