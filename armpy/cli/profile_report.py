@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -13,14 +13,10 @@ from armpy.profiling import (
     Change,
     Comparison,
     CounterValue,
-    EventKind,
-    Profiler,
     Share,
     Summary,
     short_names,
 )
-from armpy.profiling.events import EXECUTE, statistics_of
-from armpy.profiling.nesting import nested
 
 _KIB = 1024
 _Row: TypeAlias = tuple[str, ...]
@@ -32,22 +28,6 @@ _SMALL = 0.01
 """Share of the time below which parts are one row together, unless they are but a few."""
 
 _FEWEST_TOGETHER = 2
-
-_NO_STEPS = (EventKind.WAITING, EventKind.QUEUED)
-
-
-@dataclass(frozen=True, slots=True)
-class StepReport:
-    """Time of one step, all executions together."""
-
-    name: str
-    backend: str
-    count: int  # how often it was done
-    mean_us: float
-    max_us: float
-    share: float  # of the time of all executions
-    # What its backend says about it; see `armpy.backend.Measurement`.
-    details: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,28 +115,6 @@ def _parts(shares: Iterable[Share], whole_ns: int, runs: int) -> tuple[PartRepor
         )
         for s in shares
     )
-
-
-def steps_of(profiler: Profiler) -> Iterator[StepReport]:
-    """The steps of a profile; the share is 0 if no execution was measured as a whole.
-
-    Steps that others are measured within are left out, so that no time counts twice.
-    """
-    events = [event for event in profiler.events if event.kind not in _NO_STEPS]
-    statistics = statistics_of(events)
-    nodes = (node for root in nested(events) for node in root.walk())
-    outer = {
-        (node.event.name, node.event.backend)
-        for node in nodes
-        if any(child.duration_ns for child in node.children)
-    }
-    total_us = sum(s.total_us for s in statistics if s.name == EXECUTE)
-    details = {(event.name, event.backend): dict(event.details) for event in events}
-    for step in statistics:
-        who = step.name, step.backend
-        if step.name != EXECUTE and who not in outer:
-            share = step.total_us / total_us if total_us else 0.0
-            yield StepReport(*who, step.count, step.mean_us, step.max_us, share, details[who])
 
 
 def print_profile(

@@ -20,11 +20,10 @@ from armpy.cli.profile_report import (
     ProfileReport,
     print_profile,
     shown_shares,
-    steps_of,
 )
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
-from armpy.profiling import Profiler, Share, Summary
+from armpy.profiling import Share, Summary
 from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.models.tflite_writer import TfliteModel
 
@@ -32,28 +31,6 @@ for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
-
-
-def test_a_profile_counts_no_time_twice_where_a_backend_measures_inside_a_layer(cli: Cli) -> None:
-    options = ["--backends", "NumbaAcc", "--repeat", "4"]
-    steps = cli.document("run", MODEL, "--profile", *options)["steps"]
-    assert {step["backend"] for step in steps} == {"NumbaAcc"}
-    assert {step["count"] for step in steps} == {4}
-    assert not [step["name"] for step in steps if step["name"].startswith("PreCompiled")]
-    assert all("bytes" in step["details"] for step in steps)
-    assert 0 < sum(step["share"] for step in steps) <= 1
-
-
-def test_a_step_that_others_lie_within_is_left_out() -> None:
-    profiler = Profiler()
-    profiler.add("inner", "Npu", 2.0, 4.0)
-    profiler.add("instant", "Npu", 4.0, 4.0)
-    profiler.add("last", "Npu", 4.0, 5.0)
-    profiler.add("whole", "Npu", 1.0, 5.0)
-    profiler.add("beside", "CpuRef", 5.0, 9.0)
-    profiler.add("Execute", "", 1.0, 9.0)
-    steps = [(step.name, step.share) for step in steps_of(profiler)]
-    assert steps == [("beside", 0.5), ("inner", 0.25), ("last", 0.125), ("instant", 0.0)]
 
 
 def test_parts_below_a_hundredth_are_one_row(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.profiling.quartiles import quartiles_of
 
 if TYPE_CHECKING:
-    from armpy.cli.profile_report import ProfileReport, StepReport
+    from armpy.cli.profile_report import ProfileReport
     from armpy.compiler import Alternative, Placement
     from armpy.model import Model
     from armpy.profiling import Profiler
@@ -75,7 +75,6 @@ class RunReport:
     timing: RunTiming | None = None
     files: tuple[str, ...] = ()  # paths of written files
     hints: tuple[str, ...] = ()  # assumptions
-    steps: tuple[StepReport, ...] = ()  # the slowest first; empty without profiling
     profile: ProfileReport | None = None  # where all of the time went; None without profiling
     # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
@@ -149,22 +148,20 @@ def run_model(
         timing,
         tuple(files),
         (*inputs.hints, *(metadata.hints if metadata else ())),
-        *profiled(profiler),
+        profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
         placement,
     )
 
 
-def profiled(
-    profiler: Profiler | None,
-) -> tuple[tuple[StepReport, ...], ProfileReport | None]:
-    """Report a profiler's slowest steps, and the parts of all of the time."""
+def profiled(profiler: Profiler | None) -> ProfileReport | None:
+    """The parts of all of a profiler's time; None without one."""
     if profiler is None:
-        return (), None
-    from armpy.cli.profile_report import ProfileReport, steps_of
+        return None
+    from armpy.cli.profile_report import ProfileReport
 
-    return tuple(steps_of(profiler)), ProfileReport.of(profiler.summary(), profiler.counters)
+    return ProfileReport.of(profiler.summary(), profiler.counters)
 
 
 def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> RunTiming:

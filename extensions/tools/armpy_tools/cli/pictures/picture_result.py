@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from armpy.core.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from armpy.cli.profile_report import ProfileReport, StepReport
+    from armpy.cli.profile_report import ProfileReport
     from armpy.cli.run.results import OutputReport
     from armpy.cli.run.run_model import RunTiming
     from armpy.compiler import Placement
@@ -58,7 +58,6 @@ class PicturesReport:
         Paths of written files.
     hints, metadata : tuple of str
         As of `armpy.cli.run.run_model.RunReport`.
-    steps : tuple of StepReport
     profile : ProfileReport, optional
     """
 
@@ -71,7 +70,6 @@ class PicturesReport:
     files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
-    steps: tuple[StepReport, ...] = ()
     profile: ProfileReport | None = None
 
     @property

@@ -258,7 +258,6 @@ class PictureRun:
             write_text(request.trace, to_chrome_trace(profiler))
             files.append(request.trace)
         placement = model.placement
-        steps, profile = profiled(profiler)
         return PicturesReport(
             pictures,
             self._input,
@@ -272,8 +271,7 @@ class PictureRun:
                 *self._metadata.hints,
             ),
             metadata=tuple(self._metadata.used),
-            steps=steps,
-            profile=profile,
+            profile=profiled(profiler),
         )
 
 
