@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from armpy.core.dataclass import dataclass
-from armpy.core.patterns.matcher import RegularExpression
-from armpy.core.patterns.parser import PatternError
 from armpy.ops.operation import NUMBER_TYPES, Operand, Operation, TypeRule, require, rule
 from armpy.ops.shapes import broadcast_shapes
 from armpy.tensor import Shape, TensorInfo
@@ -195,9 +193,7 @@ class RegexFullMatch(Operation):
     """
 
     pattern: str = ""
-    """RE2's syntax without Unicode classes; at most 10,000 steps, multiplied by counted
-    repetitions.
-    """
+    """In RE2's syntax."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (DataType.BOOLEAN,)),)
 
@@ -208,10 +204,6 @@ class RegexFullMatch(Operation):
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
         """BOOLEAN."""
         return (DataType.BOOLEAN,)
-
-    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """A pattern in RE2's syntax."""
-        _check_pattern(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +246,7 @@ class Tokenizer(Operation):
         return ((*(inputs[0].shape or ()), None),)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Patterns in RE2's syntax, either of separators or of tokens, and a length above 0."""
+        """Patterns either of separators or of tokens, and a length above 0."""
         require(
             bool(self.separators) is not bool(self.token_pattern),
             "there is not one of separators and a pattern of tokens",
@@ -267,24 +259,6 @@ class Tokenizer(Operation):
             expected="1 or more",
             actual=self.least_characters,
         )
-        for pattern in self.separators or (self.token_pattern,):
-            _check_pattern(pattern)
-
-
-def _check_pattern(pattern: str) -> None:
-    """Require a regular expression that can be matched."""
-    problem = ""
-    try:
-        RegularExpression(pattern)
-    except PatternError as error:
-        problem = str(error)
-    require(
-        not problem,
-        f"the pattern is not a supported regular expression: {problem}",
-        expected="a regular expression in RE2's syntax, without classes of Unicode",
-        actual=ascii(pattern)[:_MOST_CHARACTERS],
-        fix="Write the pattern without this part",
-    )
 
 
 _MOST_CHARACTERS = 80

@@ -19,6 +19,7 @@ from armpy.backend import (
     Support,
 )
 from armpy.errors import LayerValidationError
+from armpy.ops import RegexFullMatch, Tokenizer
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
@@ -38,7 +39,21 @@ class ReferenceLayerSupport(ILayerSupport):
             operation.check_types(inputs, outputs)
         except LayerValidationError as error:
             return Support.no(ReasonCode.DATA_TYPE, str(error))
+        if isinstance(operation, RegexFullMatch):
+            return _pattern_support(operation.pattern)
+        if isinstance(operation, Tokenizer):
+            return _pattern_support(*(operation.separators or (operation.token_pattern,)))
         return Support.yes()
+
+
+def _pattern_support(*patterns: str) -> Support:
+    """Support for an operation with regular expressions."""
+    from armpy_reference.regular_expression import problem_of  # noqa: PLC0415 - for few networks
+
+    for pattern in patterns:
+        if problem := problem_of(pattern):
+            return Support.no(ReasonCode.ATTRIBUTE, problem)
+    return Support.yes()
 
 
 class ReferenceBackend(IBackendInternal):

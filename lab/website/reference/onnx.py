@@ -58,8 +58,9 @@ HEAD = """# ONNX models
 - **`ai.onnx.ml`**: trees (on CpuRef), linear models, support vector machines, features. A `ZipMap`
   gives the tensor of its values; `model.metadata.outputs[name].labels` has the keys.
 - **Strings**: on CpuRef, as `str` objects. Case follows Unicode, whatever `locale` says.
-  RegexFullMatch and Tokenizer take RE2's syntax without Unicode classes; the time of the first
-  grows linearly with a string's length, of the second at most with its square.
+  RegexFullMatch and Tokenizer take RE2's syntax, and need the package google-re2 (`armpy[re2]`);
+  the time of the first grows linearly with a string's length, of the second at most with its
+  square.
 - **Not supported**: other maps, training, custom operators of other domains
   without a function body, models that ONNX Runtime saved at ORT_ENABLE_ALL (ORT_ENABLE_EXTENDED
   works).

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from armpy.core.patterns.matcher import RegularExpression
+from armpy.core.strings import decoded, encoded
 from armpy.ops import Tokenizer
 from armpy.ops.operation import Array
+from armpy_reference.regular_expression import RegularExpression
 from armpy_reference.stopping import stop_check
 from armpy_reference.workload import ReferenceWorkload
 
@@ -38,36 +39,52 @@ class TokenizerWorkload(ReferenceWorkload[Tokenizer]):
 
     def _tokens(self, text: str, check: Callable[[], None]) -> list[str]:
         least = self.operation.least_characters
+        content = encoded(text)
         if not self.separators:
-            return list(_matches(self.token, text, least, check))
-        tokens = [text]
+            return list(_matches(self.token, content, least, check))
+        tokens = [content]
         for separator in self.separators:
             parts = (part for token in tokens for part in _parts(separator, token, check))
-            tokens = [part for part in parts if len(part) >= least]
-        return tokens
+            tokens = [part for part in parts if len(decoded(part)) >= least]
+        return list(map(decoded, tokens))
 
 
 def _matches(
-    pattern: RegularExpression, text: str, least: int, check: Callable[[], None]
+    pattern: RegularExpression, text: bytes, least: int, check: Callable[[], None]
 ) -> Iterator[str]:
     """Matches of at least some characters, which do not overlap."""
     position = 0
-    for start in pattern.starts(text, check):
-        if start < position:
-            continue
-        end = pattern.longest_end(text, start, check)
-        position = start + 1
-        if end - start >= least:
-            yield text[start:end]
+    while (place := _found(pattern, text, position, check)) is not None:
+        start, end = place
+        token = decoded(text[start:end])
+        position = _after(text, start)
+        if len(token) >= least:
+            yield token
             position = end
 
 
-def _parts(separator: RegularExpression, text: str, check: Callable[[], None]) -> Iterator[str]:
+def _parts(separator: RegularExpression, text: bytes, check: Callable[[], None]) -> Iterator[bytes]:
     """Parts of a text between separators."""
     position = 0
-    for start in separator.starts(text, check):
-        if start >= position:
-            yield text[position:start]
-            # An empty separator drops a character, as in ONNX Runtime.
-            position = max(separator.longest_end(text, start, check), start + 1)
+    while (place := _found(separator, text, position, check)) is not None:
+        start, end = place
+        yield text[position:start]
+        # An empty separator drops a character, as in ONNX Runtime.
+        position = max(end, _after(text, start))
     yield text[position:]
+
+
+def _found(
+    pattern: RegularExpression, text: bytes, position: int, check: Callable[[], None]
+) -> tuple[int, int] | None:
+    """The first match from a position on, unless the text has ended before it."""
+    check()
+    return pattern.search(text, position) if position <= len(text) else None
+
+
+def _after(text: bytes, position: int) -> int:
+    """The position after a character, of UTF-8."""
+    position += 1
+    while position < len(text) and text[position] & 0xC0 == 0x80:
+        position += 1
+    return position

@@ -1,1 +1,0 @@
-"""Regular expressions in RE2's syntax, which match in time that grows with the text alone."""
