@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from armpy_numba_acc import NumbaBackend
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.cli.devices.work import figure_rows
@@ -23,8 +20,6 @@ from armpy_testing.backends.dynamic_modules import (
     write_module,
 )
 from armpy_testing.command_line import armpy_command
-from armpy_testing.digits import MODEL as DIGITS
-from armpy_tools.devices.store import FiguresStore
 
 for library in ("click", "rich"):
     pytest.importorskip(library)
@@ -60,64 +55,6 @@ def declaring(folder: Path, figure: str = "0.0625") -> list[str]:
     source = module_source("Declarer", extra=f"    FIGURE = {figure}\n{DECLARING}")
     write_module(folder, "acme_declarer_backend", source)
     return ["--dynamic-backends-path", str(folder)]
-
-
-@pytest.mark.slow
-def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
-    shown = capsys.readouterr().out
-    assert machine_identity() in shown
-    assert "float32" in shown
-    assert "left out for lack of time" in shown
-    assert "cannot run" not in shown
-    assert FiguresStore().read("CpuRef") is not None
-    assert armpy_command(["devices"]) == 0
-    shown = capsys.readouterr().out
-    assert "figures, declared" in shown
-    assert "all types and operations" in shown  # CpuRef against itself
-    assert "type CPU_REFERENCE" in shown
-    assert "feature level 30" in shown
-
-
-@pytest.mark.slow
-def test_models_are_measured_before_the_workloads(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    shutil.copy(DIGITS, tmp_path)
-    command = ["calibrate", str(tmp_path), "--backend", "CpuRef", "--seconds", "2"]
-    assert armpy_command([*command, "--json"]) == 0
-    (backend,) = json.loads(capsys.readouterr().out)["backends"]
-    (model,) = backend["models"]
-    assert (model["title"], model["ratio"]) == (DIGITS.name, 1.0)
-    assert model["seconds"] > 0
-    assert armpy_command(command) == 0
-    assert re.search(rf"{DIGITS.name} +[\d.]+ +1\b", capsys.readouterr().out)
-
-
-def test_a_folder_without_models_is_an_error(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert armpy_command(["calibrate", str(tmp_path)]) != 0
-    assert "the folder has no models" in capsys.readouterr().err
-
-
-def test_without_figures_the_command_that_measures_them_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(NumbaBackend, "get_typical_figures", lambda self, device: None)
-    assert armpy_command(["devices"]) == 0
-    assert "figures: none; run 'armpy calibrate'" in capsys.readouterr().out
-
-
-def test_typical_figures_are_shown_as_such(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.25, 0.5)})
-    monkeypatch.setattr(NumbaBackend, "get_typical_figures", lambda self, device: figures)
-    assert armpy_command(["devices"]) == 0
-    shown = capsys.readouterr().out
-    assert "figures, typical (run 'armpy calibrate' to measure this machine)" in shown
-    assert "0.25" in shown
 
 
 @pytest.mark.slow
@@ -161,21 +98,6 @@ def test_a_figure_of_one_type_is_not_said_to_be_of_all() -> None:
     assert figure_rows(figures) == [("float32", "0.5", "0.25")]
 
 
-def test_impossible_figures_are_not_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = declaring(tmp_path, "float('nan')")
-    assert armpy_command(["devices", *options]) == 0
-    captured = capsys.readouterr()
-    assert "nan" not in captured.out
-    assert "get_devices" in captured.err
-
-
-def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command(["calibrate", "--backend", "Missing"]) == 1
-    assert "Missing" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
     options = declaring(tmp_path)
@@ -188,25 +110,3 @@ def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
             armpy_command(["calibrate", "--backend", "Declarer", "--seconds", "1", *options]) == 0
         )
         assert runtime.devices == (declarer, reference)
-
-
-def test_nothing_is_said_to_be_kept_where_nothing_was_measured(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1e-9"]) == 1
-    shown = capsys.readouterr().out
-    assert "problem: nothing could be measured" in shown
-    assert "kept in" not in shown
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("load", "is_warned"), [(3.25, True), (0.25, False)])
-def test_a_busy_machine_is_warned_of(
-    load: float,
-    is_warned: bool,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
-    assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
-    assert ("keep 3.2 processors busy" in capsys.readouterr().err) == is_warned

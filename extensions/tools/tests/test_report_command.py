@@ -49,30 +49,6 @@ def test_a_report_compares_every_device(tmp_path: Path, monkeypatch: pytest.Monk
     assert "TwoCards:card0 was left out" not in text
 
 
-def test_backends_that_are_left_out_are_warned_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(comparison, "SECONDS_EACH", 0.01)
-    options = ("-o", str(tmp_path / "report.html"), "--no-accuracy", "--backend", "Gpu")
-    code, output = report(*options)
-    assert code == 1
-    warning = "armpy: warning: Gpu is left out of the comparison: there is no backend 'Gpu'"
-    assert warning in output
-    code, output = report(*options, "--backend", "CpuRef")
-    assert code == 0
-    assert warning in output
-    assert "CpuRef is left out" not in output
-
-
-def test_a_report_compares_with_a_float_model(tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    code, output = report("-o", str(page), "--float-model", MODEL)
-    assert code == 0, output
-    assert "Outputs against digits_int8.tflite on CpuRef" in page.read_text("utf-8")
-    code, output = report("-o", str(page), "--float-model", MODEL, "--no-accuracy")
-    assert (code, "does not go with --no-accuracy" in output) == (2, True)
-
-
 def test_two_models_stand_side_by_side(tmp_path: Path) -> None:
     page, other = tmp_path / "report.html", write_row_model(tmp_path / "other.tflite", 1)
     arguments = ("--no-accuracy", "--side-by-side", str(other))
@@ -99,33 +75,6 @@ def test_svg_draws_the_layers_and_writes_no_page(
     assert text.count("CONV_2D") >= 4
     assert "CpuRef" in text
     assert [path.name for path in tmp_path.iterdir()] == ["graph.svg"]
-
-
-def test_a_picture_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    content = Path(MODEL).read_bytes()
-    model.write_bytes(content)
-    code, output = armpy_output(["report", str(model), "--svg", str(model)])
-    assert code == 2
-    assert "this file is read from" in output
-    assert model.read_bytes() == content
-
-
-def test_a_picture_shows_the_shapes_that_are_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_row_model(tmp_path / "open.tflite", None)
-    command = ["report", "open.tflite", "--svg", "graph.svg", "--shape"]
-    code, output = armpy_output([*command, "x=4,6"])
-    assert code == 0, output
-    assert "(4, 3)" in (tmp_path / "graph.svg").read_text("utf-8")  # of the output
-    code, output = armpy_output([*command, "x=4,7"])
-    assert code != 0
-    assert "Expected (?, 6); got (4, 7)" in output
-    code, output = armpy_output([*command, "x=4,6", "--shape", "x=2,6"])
-    assert code == 2
-    assert "an input is named twice" in output
 
 
 def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,12 +132,6 @@ def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
     assert code == 2
     assert "this file is read from" in output
     assert model.read_bytes() == Path(MODEL).read_bytes()
-
-
-def test_a_missing_folder_is_reported_before_the_model_runs(tmp_path: Path) -> None:
-    code, output = report("-o", str(tmp_path / "no" / "page.html"))
-    assert code == 2
-    assert "there is no folder" in output
 
 
 def test_a_layer_that_two_backends_share_counts_for_both(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
-import numpy as np
-
 from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
 from armpy.execution import Runtime, dequantize_array, quantize_array
@@ -69,13 +67,6 @@ class OutputAccuracy:
     num_rows : int
         Number of rows that `top1_agreement` is a share of: those of several elements, one of
         which is the greatest in the float model.
-    layer : str
-        The float model's layer that makes it; empty for an input or constant.
-    span : float or None
-        Greatest finite element of the float model's answers to all samples less the least one;
-        None if there are less than two.
-    step : float or None
-        Difference of neighbouring numbers in the output's quantised form; None if it stays float.
     """
 
     name: str
@@ -85,19 +76,6 @@ class OutputAccuracy:
     cosine: float
     top1_agreement: float | None
     num_rows: int
-    layer: str = ""
-    span: float | None = None
-    step: float | None = None
-
-    @property
-    def is_within_step(self) -> bool:
-        """Return whether the float model's answers differ by less than a step."""
-        return self.span is not None and self.step is not None and self.span < self.step
-
-    @property
-    def is_within_error(self) -> bool:
-        """Return whether the float model's answers differ, but by less than the greatest error."""
-        return self.span is not None and 0.0 < self.span < self.max_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +188,6 @@ def judge(
     wanted = [value for _, value in shown]
     twins = [pair.values[value] for value in wanted]
     sums = [ErrorSums() for _ in (*wanted, *results)]
-    spans = [_Span() for _ in results]
     inputs = [given_inputs(pair.after, sample) for sample in samples]
     with TensorTrace(runtime, pair.after, [*twins, *ends]) as after:
         runs = zip(
@@ -220,8 +197,6 @@ def judge(
         )
         for right, actual in runs:
             _add(sums, right, actual, (*twins, *ends), len(wanted))
-            for span, answer in zip(spans, right[len(wanted) :], strict=True):
-                span.add(answer)
     shorts = short_names(layer.name for layer in pair.before.layers)
     layers = tuple(
         LayerAccuracy(
@@ -240,48 +215,16 @@ def judge(
         for name, value in zip(pair.before.output_names, pair.before.outputs, strict=True)
         if value in results
     ]
-    makers = {value: layer.name for layer in pair.before.layers for value in layer.outputs}
     outputs = tuple(
         OutputAccuracy(
             name,
             **_figures(sum_of_errors.stats),
             top1_agreement=sum_of_errors.stats.same_best,
             num_rows=sum_of_errors.stats.num_rows,
-            layer=makers.get(value, ""),
-            span=span.size,
-            step=_step(pair.values.get(value)),
         )
-        for name, value, sum_of_errors, span in zip(
-            names, results, sums[len(wanted) :], spans, strict=True
-        )
+        for name, sum_of_errors in zip(names, sums[len(wanted) :], strict=True)
     )
     return layers, outputs
-
-
-class _Span:
-    """The range of the finite elements of arrays."""
-
-    def __init__(self) -> None:
-        self._least, self._greatest, self._count = math.inf, -math.inf, 0
-
-    def add(self, array: Array) -> None:
-        """Take up an array."""
-        finite = array[np.isfinite(array)]
-        self._least = min(self._least, float(finite.min(initial=math.inf)))
-        self._greatest = max(self._greatest, float(finite.max(initial=-math.inf)))
-        self._count += finite.size
-
-    @property
-    def size(self) -> float | None:
-        """Return the difference of both ends; None if there are less than two elements."""
-        return self._greatest - self._least if self._count > 1 else None
-
-
-def _step(value: Value | None) -> float | None:
-    """Return the difference of neighbouring numbers of a tensor; None if it is not quantised."""
-    if value is None or value.info.quantization is None:
-        return None
-    return max(value.info.quantization.scales)
 
 
 def _add(

@@ -41,11 +41,6 @@ def test_untrustworthy_runs_are_reported(durations_us: list[float], words: str) 
     assert words in "".join(notes)
 
 
-def test_a_first_load_that_compiles_is_reported() -> None:
-    (note,) = remarks_on_subject(Subject("a"), STEADY, [5000.0, 90.0, 110.0])
-    assert "first load took longer" in note
-
-
 def test_callers_that_share_threads_are_reported_for_armpy_alone() -> None:
     shared = Subject("a", num_threads=2, callers=4)
     assert "callers share" in "".join(remarks_on_subject(shared, STEADY, []))

@@ -31,7 +31,6 @@ Image = pytest.importorskip("PIL.Image")
 
 MODEL = str(DIGITS / "digits_int8.tflite")
 LABELS = str(DIGITS / "labels.txt")
-NAMES = Path(LABELS).read_text("utf-8").split()
 
 
 @pytest.fixture

@@ -130,13 +130,6 @@ def test_the_first_file_of_a_folder_that_does_not_fit_is_named(
         read_samples(graph, tmp_path)
 
 
-def test_the_file_of_a_folder_that_holds_no_number_is_named(graph: Graph, tmp_path: Path) -> None:
-    for index, sample in enumerate([SAMPLES, SAMPLES * np.nan]):
-        np.save(tmp_path / f"{index}.npy", sample)
-    with pytest.raises(InvalidArgumentError, match=r"1\.npy, input 'x': sample 4 of the data"):
-        read_samples(graph, tmp_path)
-
-
 def test_what_is_no_number_is_refused_with_the_sample_that_holds_it(graph: Graph) -> None:
     samples = SAMPLES.copy()
     samples[1, 2] = np.nan
@@ -148,11 +141,6 @@ def test_samples_after_the_limit_are_not_read(graph: Graph) -> None:
     samples = SAMPLES.copy()
     samples[2] = np.nan
     assert len(read_samples(graph, {"x": samples}, 2)) == 2
-
-
-def test_a_folder_without_arrays_is_named(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"there are no \.npy files in the folder"):
-        read_samples(graph, tmp_path)
 
 
 def test_a_runtime_and_backends_do_not_go_together(graph: Graph) -> None:

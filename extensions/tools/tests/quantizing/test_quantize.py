@@ -20,7 +20,6 @@ from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
 from armpy.profiling import short_names
 from armpy_tools.quantize import QuantizedModel, QuantizeOptions, quantize
-from armpy_tools.quantize.planning import whole_names
 
 from ..float_networks import FLOATS, image_network, images
 
@@ -206,11 +205,6 @@ def test_integers_without_data_are_refused() -> None:
         quantize(image_network(), backends=CPU)
 
 
-def test_options_as_a_mapping_are_answered_with_the_class() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^options: .*QuantizeOptions\(\.\.\.\)"):
-        quantize(image_network(), images(1), options={"scheme": "int8"})  # type: ignore[arg-type]
-
-
 def test_a_layer_that_is_not_there_cannot_stay_float() -> None:
     options = QuantizeOptions(keep_float=("secnd",))
     with pytest.raises(InvalidArgumentError, match=r"no such layer.*'second'.*'secnd'"):
@@ -242,18 +236,6 @@ def test_the_short_names_that_tables_print_stay_float_too() -> None:
     report = quantize(net, {"x": samples}, options=options, backends=CPU).report
     (kept,) = (row for row in report.kept_float if row.reason == "asked to stay float")
     assert (kept.layer, kept.short_name) == (second, short)
-
-
-def test_short_names_that_are_near_an_unknown_one_come_first() -> None:
-    graph = long_names().build()
-    name = graph.layers[1].name
-    assert whole_names(graph, [name]) == (name,)
-    with pytest.raises(InvalidArgumentError, match="no such layer") as error:
-        whole_names(graph, ["CONV1_1"])
-    short = short_names(layer.name for layer in graph.layers)[name]
-    assert error.value.expected.startswith(repr(short))
-    assert len(str(error.value)) < 300
-    assert str(error.value).endswith("See layers of a first try, which lists every layer.")
 
 
 @pytest.mark.parametrize(

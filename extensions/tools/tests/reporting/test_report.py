@@ -19,9 +19,7 @@ from armpy.ops.operation import Array, Operation
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy.plugins.hooks.outline import FileOutline
 from armpy.profiling import Share, Summary
-from armpy_conformance.measure.limits import main_limit
 from armpy_conformance.pages import (
-    Bar,
     Bars,
     Cautions,
     Facts,
@@ -33,7 +31,6 @@ from armpy_conformance.pages import (
     Stack,
     Table,
     Text,
-    TwoLines,
     write_page,
 )
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
@@ -41,13 +38,11 @@ from armpy_testing.backends.lying_backends import Tampering
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
-from armpy_tools.report.accuracy_parts import error_text, float_errors
+from armpy_tools.report.accuracy_parts import float_errors
 from armpy_tools.report.figures import side_by_side
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import (
     few_runs,
-    placement_text,
-    size_headline,
     speed_headline,
     verdict,
 )
@@ -139,12 +134,6 @@ def test_bars_of_loading_add_up_to_the_whole(sections: Sections) -> None:
     assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
 
 
-def test_a_model_on_cpuref_alone_has_nothing_to_be_held_against(sections: Sections) -> None:
-    (text,) = parts_of(sections, "Accuracy", Text)
-    assert isinstance(text, Text)
-    assert "All layers run on CpuRef" in text.text
-
-
 def test_refusals_are_reported_with_their_reasons() -> None:
     backend = FakeBackend("Picky", operations=(ops.Softmax,))
     registry = registry_of(backend, ReferenceBackend())
@@ -190,14 +179,6 @@ def test_a_wrong_layer_stands_out_by_itself_and_in_all_after_it() -> None:
     assert [number for number, error in enumerate(alone) if error] == wrong
     assert all(error == 0 for error in together[: wrong[0]])
     assert together[wrong[0]] > 0
-
-
-def test_backends_are_not_compared_without_what_loads_the_model() -> None:
-    with (
-        armpy.load(DIGITS, backends=["CpuRef"]) as model,
-        pytest.raises(InvalidArgumentError, match="backends cannot be compared"),
-    ):
-        make_report(ReportSubject(model, "digits", {}), backends=["CpuRef"])
 
 
 def test_a_model_without_profiling_is_refused() -> None:
@@ -342,33 +323,6 @@ def test_a_model_is_compared_with_the_float_model() -> None:
             float_errors(model, zeros(model), other)
 
 
-def test_a_float_model_of_other_shapes_is_refused() -> None:
-    net = Network()
-    x = net.input("x", TensorInfo((1, 49, 10, 1), DataType.FLOAT32))
-    net.output("y", net.add(ops.Softmax(), x))
-    with (
-        armpy.load(DIGITS, backends=["CpuRef"]) as model,
-        Model(net, runtime=Runtime(RuntimeOptions(backends=["CpuRef"]))) as other,
-        pytest.raises(
-            InvalidArgumentError,
-            match=r"^float_model: .* to \(1, 10\); got \(1, 49, 10, 1\) to",
-        ),
-    ):
-        float_errors(model, zeros(model), other)
-
-
-def test_inputs_have_types_that_people_use_with_their_quantisation(
-    sections: Sections,
-) -> None:
-    (table,) = parts_of(sections, "Overview", Table)
-    assert isinstance(table, Table)
-    kind = table.rows[0][2]
-    assert isinstance(kind, TwoLines)
-    assert kind.text == "int8"
-    assert kind.below.startswith("scale 0.0039")
-    assert table.rows[0][3] == "1×16×16×1"
-
-
 def test_a_page_of_a_busy_machine_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = iter([0.0, 1e6])
     monkeypatch.setattr(machine, "busy_seconds", lambda: next(busy))
@@ -415,19 +369,6 @@ def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None
     assert [(edge.source, edge.target) for edge in view.edges] == [(0, 1), (1, 2), (2, 3)]
     assert view.colourings[0].name == "time"
     assert list(view.colourings[0].amounts) == [None, None, 2.0, None]
-
-
-def test_what_limits_most_of_the_time_is_said_in_words() -> None:
-    assert main_limit({"memory": 3.0, "compute": 1.0}) == (
-        "limited by memory bandwidth in 75 % of the time in layers"
-    )
-    assert "not known" in main_limit({"not known": 3.0, "overhead": 1.0})
-
-
-def test_layers_far_from_both_limits_are_said_to_be_so() -> None:
-    assert main_limit({"overhead": 3.0}) == (
-        "neither arithmetic nor memory bandwidth limits the layers"
-    )
 
 
 def summary_of(runs: int) -> Summary:
@@ -524,69 +465,6 @@ def test_the_verdict_names_two_kinds_where_one_takes_less_than_half() -> None:
     known = rows_of(*(layer(n, name, operator=name.upper()) for n, name in enumerate("abc")))
     summary = Summary(1, 10_000, 0, shares, (), (), (), (), (), 0, run_ns=(10_000,))
     assert verdict(RunTimes(summary), known) == "A run takes 10.0 µs; A and B take 70 % of it."
-
-
-def test_one_backend_with_all_layers_is_named_once() -> None:
-    with profiled(DIGITS, backends=["CpuRef"]) as model:
-        assert model.placement is not None
-        assert placement_text(model.placement) == "10 layers, all on CpuRef"
-        both = replace(model.placement, layers_by_backend={"A": 4, "B": 6})
-    assert placement_text(both) == "10 layers: A 4, B 6"
-
-
-def test_the_layers_and_their_kinds_are_no_fraction(sections: Sections) -> None:
-    (facts,) = parts_of(sections, "Overview", Facts)
-    assert isinstance(facts, Facts)
-    assert dict(facts.facts)["contents"] == "10 layers, 7 kinds"
-
-
-@pytest.mark.parametrize(
-    ("relative", "text"),
-    [
-        (0.0, "0"),
-        (1e-9, "<\N{NO-BREAK SPACE}0.0001 %"),
-        (2e-6, "0.0002 %"),
-        (0.0123, "1.2 %"),
-        (0.5, "50 %"),
-    ],
-)
-def test_an_error_is_a_short_text(relative: float, text: str) -> None:
-    assert error_text(relative) == text
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        (6_522, "6,522"),
-        (99_999, "99,999"),
-        (123_456, "123 k"),
-        (999_600, "1 M"),
-        (4_250_000, "4.25 M"),
-    ],
-)
-def test_parameters_are_in_full_until_they_are_many(parameters: int, text: str) -> None:
-    facts = ModelFacts(0, parameters, 0, 0, 0, {}, {}, "", (), (), (), (), (), True)
-    assert size_headline(facts, []).figures == [(text, "parameters")]
-
-
-@pytest.mark.parametrize(
-    ("us", "text"),
-    [
-        (0.12345, "0.123 µs"),
-        (999.4, "999 µs"),
-        (999.6, "1.00 ms"),
-        (7000.0, "7.00 ms"),
-        (2e9, "2,000 s"),
-    ],
-)
-def test_times_have_three_digits(us: float, text: str) -> None:
-    assert time_text(us) == text
-
-
-def test_a_bar_is_named_by_its_layers_short_name(sections: Sections) -> None:
-    bars = parts_of(sections, "Time", Bars)[1]
-    assert isinstance(bars, Bars)
-    assert all(isinstance(bar, Bar) and len(bar.name) < 100 for bar in bars.bars)
 
 
 def test_two_reports_are_compared_side_by_side(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
@@ -21,7 +20,6 @@ from armpy.cli.registry import find_origin, registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
-from armpy.core.units import bytes_text, counted, shell_word
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
@@ -29,7 +27,6 @@ from armpy.model import begins_prepared, choose_shapes, dimension_names_of
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_tools.pictures.find import find_pictures
 from armpy_tools.quantize import (
-    OutputAccuracy,
     QuantizedModel,
     QuantizeOptions,
     QuantizeReport,
@@ -46,9 +43,6 @@ _ARRAYS = (".npz", ".npy")
 
 _LEAST_SQNR_DB = 10.0
 """Below this ratio, noise is a third of an output's signal or more."""
-
-_LARGEST_FACTOR = 255
-"""Between the usual ranges of pixels: 0 to 1, -1 to 1, and 0 to 255."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,65 +101,14 @@ def _warnings(report: QuantizeReport) -> Iterator[str]:
     """Warn of few samples, and of outputs that are not those of the float model."""
     yield from report.data_warnings()
     bad = [output for output in report.outputs if not output.sqnr_db >= _LEAST_SQNR_DB]
-    for output in report.outputs:
-        if output.span == 0.0:
-            yield (
-                f"all numbers of the float model's output '{output.name}' are the same on "
-                f"{counted(report.num_judged, 'sample')}, so that the accuracy of this output "
-                "says nothing. Check that the model is trained, and that --data is prepared as it "
-                "expects"
-            )
-        if output.is_within_step and (output in bad or output.num_rows):
-            yield _within_step(output, report)
-        elif output.is_within_error and output not in bad:
-            yield _within_error(output, report)
-    unexplained = [output for output in bad if not output.is_within_step]
-    if unexplained:
-        worst = min(unexplained, key=lambda output: output.sqnr_db)
+    if bad:
+        worst = min(bad, key=lambda output: output.sqnr_db)
         yield (
-            f"the quantised model does not answer as the float model does: output '{worst.name}' "
-            f"has a signal to noise ratio of {worst.sqnr_db:.1f} dB. Expected "
-            f"{_LEAST_SQNR_DB:.0f} dB or more. Check that --data is typical and prepared as the "
-            "model expects, try --scheme int16x8, or leave the least accurate layers as they are "
-            "with --keep-float LAYER"
+            f"output '{worst.name}' has a signal to noise ratio of {worst.sqnr_db:.1f} dB. "
+            f"Expected {_LEAST_SQNR_DB:.0f} dB or more. Check that --data is typical and prepared "
+            "as the model expects, try --scheme int16x8, or leave the least accurate layers as "
+            "they are with --keep-float LAYER"
         )
-
-
-def _within_step(output: OutputAccuracy, report: QuantizeReport) -> str:
-    """Explain an output whose quantised form cannot tell the float model's answers apart."""
-    text = (
-        f"the quantised model cannot tell the float model's answers apart: those of output "
-        f"'{output.name}' differ among themselves by {output.span:.3g} at most on "
-        f"{counted(report.num_judged, 'sample')}, less than a step of the quantised output, "
-        f"{output.step:.3g}"
-    )
-    fixes = [] if report.scheme == "int16x8" else ["Quantise with --scheme int16x8"]
-    if output.layer:
-        name = shell_word(output.layer)
-        fixes.append(f"{'or k' if fixes else 'K'}eep the output's layer with --keep-float {name}")
-    return ". ".join([text, *([", ".join(fixes)] if fixes else [])])
-
-
-def _within_error(output: OutputAccuracy, report: QuantizeReport) -> str:
-    """Explain an output that is near the float model's, and whose errors hide all differences."""
-    return (
-        f"the quantised model does not tell the float model's answers apart: those of output "
-        f"'{output.name}' differ among themselves by {output.span:.3g} at most on "
-        f"{counted(report.num_judged, 'sample')}, less than the greatest error, "
-        f"{output.max_error:.3g}. Check that the model is trained, try --scheme int16x8, or leave "
-        "the least accurate layers as they are with --keep-float LAYER"
-    )
-
-
-def _may_need_other_range(outputs: Sequence[OutputAccuracy]) -> bool:
-    """Return whether answers to pixels of another range may differ by a step of an output.
-
-    Differences of answers are taken to grow as much as the pixels, as without biases they do.
-    """
-    return not outputs or any(
-        output.span is None or output.span * _LARGEST_FACTOR >= (output.step or math.ulp(0.0))
-        for output in outputs
-    )
 
 
 def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> QuantizeResult:
@@ -212,36 +155,16 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
             keep_open=keep_open,
         )
         size = quantized.save(request.output, runtime=runtime, like=load_request.model)
-    if not _may_need_other_range(quantized.report.outputs):
-        hints.clear()
-    model_size = os.path.getsize(load_request.model)
     hints += metadata.hints
-    if size >= model_size:
-        hints.append(_why_not_smaller(request, quantized.report, model_size))
     return QuantizeResult(
         load_request.model,
         request.output,
-        model_size,
+        os.path.getsize(load_request.model),
         size,
         quantized.report,
         tuple(dict.fromkeys(hints)),
         tuple(metadata.used),
     )
-
-
-def _why_not_smaller(request: QuantizeRequest, report: QuantizeReport, model_bytes: int) -> str:
-    """Explain a result that is not smaller than the float model's file."""
-    text = "the result is not smaller than the model"
-    if not request.output.endswith(".tflite"):
-        return (
-            f"{text}: a compiled model also holds a plan and code. -o NAME.tflite writes neither."
-        )
-    weights = f"{bytes_text(report.float_bytes)} as floats"
-    is_narrow = report.float_bytes > model_bytes
-    text += f", whose weights {'have 8 or 16 bits already' if is_narrow else 'are few'} ({weights})"
-    if request.scheme == "float16" or request.per_tensor:
-        return f"{text}."
-    return f"{text}: each output channel gets a scale. --per-tensor writes one per tensor."
 
 
 def _shapes(
