@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from armpy.errors import ArmpyError
-from armpy.plugins import install_line
 from armpy_compat.program import compiled_program
 from armpy_compat.trial.engine_calls import ENGINES
 from armpy_compat.trial.program_runs import ProgramRun, ProgramStarter
 from armpy_compat.trial.trial_result import SIDES, TrialResult, result_of
-
-_INSTALL: Mapping[str, str] = {
-    "onnxruntime": "Run: pip install onnxruntime",
-    "ai_edge_litert": "Run: pip install ai-edge-litert",
-    # Its wheels need NumPy below 2, which armpy's environments seldom have.
-    "tflite_runtime": "ai-edge-litert has the same Interpreter and takes NumPy 2: install it and "
-    "import ai_edge_litert.interpreter, or run the program on armpy alone with "
-    "python -m armpy_compat",
-    "tensorflow": "Run: pip install tensorflow",
-    "pyarmnn": "Build it as Arm NN's python/pyarmnn/README.md says",
-}
 
 
 class TrialError(ArmpyError):
@@ -103,7 +91,6 @@ def _check_program(program: str) -> None:
             f"it is not a Python program ({error})",
             where=program,
             expected=f"a Python file that runs a model of {', '.join(ENGINES)}",
-            fix="Pass the program that loads the model; a model alone is for armpy run",
         ) from error
 
 
@@ -118,13 +105,8 @@ def _check_installed(program: str, run: ProgramRun) -> None:
     if run.raised["type"] != "ModuleNotFoundError":
         return
     missing = run.raised["module"]
-    remedies = {**_INSTALL, "armpy_onnx": f"Run: {install_line('armpy-onnx')}"}
-    if missing in remedies:
-        raise TrialError(
-            f"the program needs {missing}, which is not installed",
-            where=program,
-            fix=remedies[missing],
-        )
+    if missing in (*ENGINES, "armpy_onnx"):
+        raise TrialError(f"the program needs {missing}, which is not installed", where=program)
 
 
 def _check_own_run(starter: ProgramStarter, run: ProgramRun) -> None:
@@ -146,21 +128,16 @@ def _check_own_run(starter: ProgramStarter, run: ProgramRun) -> None:
         raise TrialError(
             f"on its own engine the program {run.ending}",
             where=program,
-            fix=run.error_text
-            or "Compared are programs that end by themselves: let it return or exit",
+            expected="a program that ends by itself",
+            actual=run.error_text,
         )
     if run.calls:
         return
     engines = [ENGINES[name] for name in run.record.get("engines", ())]
     names = " and ".join(engines) or "none of the engines"
     did = "called none of its models" if run.models else "loaded no model"
-    fix = f"Pass a program that runs, not in child processes, a model of {', '.join(ENGINES)}"
-    if run.record.get("reads_input") and starter.stdin is None:
-        fix = "It read standard input, which was empty: give it a file as stdin"
-    elif run.raised["type"]:
-        fix = "Make it run on its own engine first"
-    if run.status and not (starter.arguments or run.record.get("reads_input")):
-        fix += f". If it takes arguments, write them behind it: armpy try {program} ARGUMENTS"
     raise TrialError(
-        f"the program {did}: it imported {names}, and {run.ending}", where=program, fix=fix
+        f"the program {did}: it imported {names}, and {run.ending}",
+        where=program,
+        expected=f"a program that runs, not in child processes, a model of {', '.join(ENGINES)}",
     )

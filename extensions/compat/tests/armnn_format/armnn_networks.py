@@ -126,7 +126,6 @@ def _layer(kind: str, fields: Mapping[str, Json]) -> Json:
 
 NEW = {"bindingIdsScheme": 1, "weightsLayoutScheme": 1, "constantTensorsAsInputs": 1}
 
-_IMAGE = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)
 _KERNEL = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)
 
 OLD_FILES = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from armpy.errors import ParserError
 from armpy.ops.operation import Array
 from armpy_compat.armnn_format import read_bindings
 from armpy_compat.armnn_format.reading import looks_like_armnn
-from armpy_testing.command_line import armpy_command
 
 from .armnn_networks import (
     NEW,
@@ -268,13 +266,6 @@ def test_a_layer_that_reads_itself_is_refused() -> None:
         run(file, floats(1, 2))
 
 
-def test_a_missing_layer_is_named() -> None:
-    gone = {"connection": {"sourceLayerIndex": 99, "outputSlotIndex": 0}}
-    file = OneLayer("Addition", [tensor([2]), tensor([2])], [tensor([2])], slots={1: gone})
-    with pytest.raises(ParserError, match=r"'main': it reads layer 99, which does not exist"):
-        run(file, floats(1, 2))
-
-
 def test_a_shape_that_does_not_follow_is_refused() -> None:
     file = OneLayer("Abs", [tensor([2, 3])], [tensor([3, 2])])
     with pytest.raises(ParserError, match=r"'main': .*Expected \(2, 3\); got \(3, 2\)"):
@@ -301,20 +292,6 @@ def test_floats_have_no_scales_whatever_the_file_says() -> None:
     file = OneLayer("Concat", [tensor([2], quantizationScales=[0.5, 0.25])], [tensor([2])], origins)
     (result,) = run(file, floats(1, 2))
     np.testing.assert_array_equal(result, [1, 2])
-
-
-def test_commands_take_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "old.armnn"
-    path.write_bytes(OLD["Rsqrt"].data())
-    np.save(tmp_path / "x.npy", floats(4, 16))
-    assert armpy_command(["inspect", str(path)]) == 0
-    text = capsys.readouterr().out
-    assert "Arm NN" in text
-    assert "Rsqrt" in text
-    assert armpy_command(["run", str(path), "--input", f"in0={tmp_path / 'x.npy'}"]) == 0
-    assert "0.25" in capsys.readouterr().out
-    assert armpy_command(["report", str(path), "--output", str(tmp_path / "report.html")]) == 0
-    assert "Rsqrt" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

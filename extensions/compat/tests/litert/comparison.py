@@ -1,15 +1,8 @@
-"""Answers of `armpy_compat.litert` beside those of the installed LiteRT, for one model.
-
-Run as a program, it prints a table::
-
-    python -m extensions.compat.tests.litert.comparison FOLDER...
-"""
+"""Answers of `armpy_compat.litert` beside those of the installed LiteRT, for one model."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -285,30 +278,3 @@ def _equal(expected: object, actual: object) -> bool:
 def _short(value: object) -> str:
     text = " ".join(str(value).split())
     return text if len(text) < 100 else f"{text[:100]} ..."
-
-
-def _main(folders: list[str]) -> Iterator[str]:
-    """Rows of the table."""
-    from ai_edge_litert import interpreter as litert
-
-    warnings.simplefilter("ignore")
-    models = sorted(path for folder in folders for path in Path(folder).rglob("*.tflite"))
-    queries = differences = same = 0
-    for path in models:
-        name = f"{path.parent.name}/{path.stem}"
-        try:
-            comparison = Comparison(path, litert)
-        except ValueError as error:
-            yield f"{name}: LiteRT does not open it: {error}"[:160]
-            continue
-        differences_found = comparison.run()
-        queries, differences = queries + comparison.queries, differences + len(differences_found)
-        same += not differences_found
-        yield f"{name}: {comparison.queries} queries, {len(differences_found)} differ"
-        yield from (f"    {text}" for text in differences_found)
-    yield f"{same} of {len(models)} models alike; {differences} of {queries} answers differ"
-
-
-if __name__ == "__main__":
-    for line in _main(sys.argv[1:]):
-        print(line, flush=True)

@@ -43,19 +43,6 @@ def test_threads_are_counted() -> None:
             read_delegate_options({"number-of-threads": wrong})
 
 
-def test_options_of_speed_are_checked_and_change_nothing() -> None:
-    harmless = {"enable-fast-math": True, "gpu-tuning-level": "2", "logging-severity": "info"}
-    assert read_delegate_options(harmless) == read_delegate_options({})
-    with pytest.raises(ValueError, match="'logging-severity' cannot be 'loud'"):
-        read_delegate_options({"logging-severity": "loud"})
-
-
-def test_options_that_ask_for_files_name_armpys_own_way() -> None:
-    with pytest.raises(ValueError, match=r"'serialize-to-dot' is not supported\. Use `armpy ins"):
-        read_delegate_options({"serialize-to-dot": "graph.dot"})
-    read_delegate_options({"enable-external-profiling": False})
-
-
 def test_the_library_is_not_loaded_and_runs_the_model() -> None:
     delegate = load_delegate(LIBRARY, {"backends": "CpuRef", "logging-severity": "info"})
     interpreter = Interpreter(model_content=models.doubling(), experimental_delegates=[delegate])
@@ -86,9 +73,3 @@ def test_delegates_that_cannot_be_had_are_value_errors(
 ) -> None:
     with pytest.raises(ValueError, match=f"Failed to load delegate from {library}\n.*{text}"):
         load_delegate(library, options)
-
-
-def test_another_library_is_an_os_error_as_well_as_a_value_error() -> None:
-    for kind in (OSError, ValueError):
-        with pytest.raises(kind, match="Failed to load delegate from libedgetpu"):
-            load_delegate("libedgetpu.so.1")

@@ -64,10 +64,3 @@ def test_a_program_runs_unchanged(lines: list[str], tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.stdout == "done\n", done.stderr
-
-
-def test_what_tensorflow_has_besides_is_refused_by_name() -> None:
-    from armpy_compat.litert import tensorflow
-
-    with pytest.raises(AttributeError, match=r"tensorflow\.keras is not there: armpy_compat"):
-        tensorflow.keras  # noqa: B018 - it is the attribute that raises

@@ -69,15 +69,6 @@ def test_sequences_may_be_as_long_as_an_open_dimension(size: str) -> None:
         np.testing.assert_array_equal(np.stack(parts)[:, 0], X[:rows])
 
 
-def test_descriptions_have_names_for_open_dimensions() -> None:
-    session = opened()
-    (x,) = session.get_inputs()
-    assert (x.name, x.type, x.shape) == ("x", "tensor(float)", ["n", 2])
-    assert str(x) == "NodeArg(name='x', type='tensor(float)', shape=['n', 2])"
-    assert [output.name for output in session.get_outputs()] == ["y", "z"]
-    assert session.get_overridable_initializers() == []
-
-
 def test_metadata_is_the_file_s(tmp_path: Path) -> None:
     model = onnx.parser.parse_model(HEAD + "named (float[1] x) => (float[1] y) { y = Neg (x) }")
     model.producer_name, model.domain, model.model_version = "maker", "org.example", 3
@@ -94,95 +85,6 @@ def test_metadata_is_the_file_s(tmp_path: Path) -> None:
         3,
     )
     assert meta.custom_metadata_map == {"characters": "abc"}
-
-
-@pytest.mark.parametrize(
-    ("feed", "kind", "text"),
-    [
-        (
-            {},
-            ValueError,
-            r"^Required inputs \(\['x'\]\) are missing from input feed \(\[\]\)\.$",
-        ),
-        (
-            {"x": X, "q": X},
-            state.InvalidArgument,
-            r"^\[ONNXRuntimeError\] : 2 : INVALID_ARGUMENT : Invalid input name: q$",
-        ),
-        (
-            {"x": X.astype(np.float64)},
-            state.InvalidArgument,
-            r"INVALID_ARGUMENT : Unexpected input data type\. Actual: \(tensor\(double\)\) , "
-            r"expected: \(tensor\(float\)\)$",
-        ),
-        (
-            {"x": X[0]},
-            state.InvalidArgument,
-            r"Invalid rank for input: x Got: 1 Expected: 2 Please fix either the inputs/outputs or",
-        ),
-        (
-            {"x": X.reshape(2, 3)},
-            state.InvalidArgument,
-            r"Got invalid dimensions for input: x for the following indices\n index: 1 Got: 3 "
-            r"Expected: 2\n Please fix",
-        ),
-        ({"x": object()}, RuntimeError, r"^Unable to handle object of type <class 'object'>$"),
-    ],
-)
-def test_inputs_that_do_not_fit_are_refused(
-    feed: dict[str, object], kind: type[Exception], text: str
-) -> None:
-    with pytest.raises(kind, match=text):
-        opened().run(None, feed)
-
-
-def test_an_output_that_is_not_there_is_refused() -> None:
-    with pytest.raises(
-        state.InvalidArgument, match=r": 2 : INVALID_ARGUMENT : Invalid output name:w"
-    ):
-        opened().run(["w"], {"x": X})
-
-
-def test_lists_are_inputs() -> None:
-    (y, _) = opened().run(None, {"x": X.tolist()})
-    np.testing.assert_array_equal(y, X + X)
-
-
-@pytest.mark.parametrize("texts", [["a", "bc"], [b"a", b"bc"]])
-def test_strings_are_inputs(texts: list[object]) -> None:
-    session = opened(content("graph (string[n] x) => (string[n] y) { y = Identity (x) }"))
-    (y,) = session.run(None, {"x": np.array(texts)})
-    assert y.tolist() == ["a", "bc"]
-
-
-def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
-    with pytest.raises(
-        state.NoSuchFile,
-        match=r"^\[ONNXRuntimeError\] : 3 : NO_SUCHFILE : Load model from no\.onnx failed:"
-        r"Load model no\.onnx failed\. File doesn't exist$",
-    ):
-        ort.InferenceSession("no.onnx")
-    damaged = tmp_path / "damaged.onnx"
-    damaged.write_bytes(b"abcdefghij")
-    with pytest.raises(
-        state.InvalidProtobuf, match=r"damaged\.onnx failed:Protobuf parsing failed\."
-    ):
-        ort.InferenceSession(str(damaged))
-    with pytest.raises(state.InvalidProtobuf, match="because protobuf parsing failed"):
-        ort.InferenceSession(b"abcdefghij")
-    with pytest.raises(state.InvalidArgument, match="No graph was found in the protobuf"):
-        ort.InferenceSession(b"")
-    with pytest.raises(TypeError, match="Unable to load from type '<class 'int'>'"):
-        ort.InferenceSession(3)  # type: ignore[arg-type]
-
-
-def test_operators_that_armpy_lacks_are_not_implemented() -> None:
-    model = content("graph (float[1] x) => (float[1] y) { y = Neg (x) }")
-    unknown = onnx.load_model_from_string(model)
-    unknown.graph.node[0].op_type, unknown.graph.node[0].domain = "BeamSearch", "com.microsoft"
-    unknown.opset_import.add(domain="com.microsoft", version=1)
-    with pytest.raises(state.NotImplemented, match=r": 9 : NOT_IMPLEMENTED : .*\.BeamSearch"):
-        opened(unknown.SerializeToString())
 
 
 def test_providers_are_armpy_s_backends() -> None:
@@ -266,21 +168,6 @@ def test_external_data_of_a_model_in_memory_is_read(way: str, tmp_path: Path) ->
         options.add_session_config_entry(entry, str(tmp_path))
     (output,) = opened(_beside(8), options).run(None, {"x": np.ones(2, np.float32)})
     np.testing.assert_array_equal(output, [2, 3])
-
-
-def test_external_data_in_memory_that_ends_too_early_is_refused() -> None:
-    options = ort.SessionOptions()
-    options.add_external_initializers_from_files_in_memory(["w.data"], [_CONTENTS], [8])
-    with pytest.raises(state.Fail, match=r"expected 8 bytes .* 'w\.data'; got a file of 8"):
-        opened(_beside(8), options)
-
-
-def test_a_folder_without_the_external_data_is_named(tmp_path: Path) -> None:
-    options = ort.SessionOptions()
-    entry = "session.model_external_initializers_file_folder_path"
-    options.add_session_config_entry(entry, str(tmp_path))
-    with pytest.raises(state.Fail, match=str(tmp_path)):
-        opened(_beside(8), options)
 
 
 def test_sequences_are_lists() -> None:

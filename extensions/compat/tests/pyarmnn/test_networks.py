@@ -186,12 +186,6 @@ def test_every_kind_of_layer_has_a_lowering_or_a_reason() -> None:
     assert kinds - {*LOWERINGS} == {"Constant", "Input", "Merge", "Output", "StandIn", "Switch"}
 
 
-def test_adjoint_matrices_are_refused_as_in_files() -> None:
-    descriptor = ann.BatchMatMulDescriptor(False, False, True)
-    with pytest.raises(RuntimeError, match="BatchMatMul layer: adjoint matrices are not supported"):
-        _run(lambda n: n.AddBatchMatMulLayer(descriptor), [_A, _B], [_info(_A)])
-
-
 def test_numbers_of_two_scales_are_compared_as_real_numbers() -> None:
     numbers = np.array([[10, 20]], np.uint8)
     infos = [_info(numbers, 1.0), _info(numbers, 0.5)]
@@ -343,28 +337,6 @@ def test_layers_may_be_added_in_any_order_and_shapes_left_out() -> None:
     inputs = [(9, _constant(_float([0.6, -0.6])))]
     runtime.EnqueueWorkload(network_id, inputs, [(5, result)])
     assert result.get_memory_area().tolist() == [1.0, -2.0]
-
-
-def _refused(add: Callable[[ann.INetwork], IConnectableLayer], output: Array | None) -> str:
-    outputs = [] if output is None else [_info(output)]
-    with pytest.raises(RuntimeError) as caught:
-        _run(add, [_A, _A], outputs)
-    return str(caught.value)
-
-
-def test_what_does_not_go_together_is_refused_by_name() -> None:
-    wrong_shape = _refused(lambda n: n.AddAdditionLayer("sum"), np.zeros((3, 2), np.float32))
-    assert "AdditionLayer: TensorShape set on OutputSlot[0] does not match" in wrong_shape
-    assert "[3,2] != [2,3]" in wrong_shape
-    wrong_type = _refused(lambda n: n.AddAdditionLayer("sum"), np.zeros((2, 3), np.int32))
-    assert "sum" in wrong_type
-
-
-def test_layers_that_nothing_runs_are_refused_with_a_way_out() -> None:
-    text = _refused(lambda n: n.AddMergeLayer("join"), None)
-    assert text.startswith(
-        "Merge layer 'join': armpy runs no layer of this kind. Use the operation"
-    )
 
 
 def test_missing_connections_and_descriptions_are_refused() -> None:

@@ -137,14 +137,6 @@ def test_cpu_acc_is_numba_acc_and_the_order_of_preferences_holds(loaded: _Loaded
     assert spec.armpy_ids(["GpuAcc", "CpuRef", "CpuAcc", "CpuRef"]) == ["CpuRef", "NumbaAcc"]
 
 
-def test_missing_backends_are_named(loaded: _Loaded) -> None:
-    spec = loaded.runtime.GetDeviceSpec()
-    with pytest.raises(RuntimeError, match=r"preferred backends \[EthosNAcc \] are supported"):
-        ann.Optimize(loaded.network, [ann.BackendId("EthosNAcc")], spec)
-    with pytest.raises(TypeError, match="overloaded function 'Optimize'"):
-        ann.Optimize(loaded.network, ["CpuRef"], spec)  # type: ignore[list-item]
-
-
 def test_bfloat16_is_refused_as_in_24_02() -> None:
     with pytest.raises(RuntimeError, match="BFloat16 optimization is currently ignored"):
         _Loaded(ann.OptimizerOptions(False, False, True))
@@ -163,14 +155,6 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         ann.IOnnxParser().CreateNetworkFromBinaryFile("/nope")
     with pytest.raises(RuntimeError, match="Cannot read the file /nope"):
         ann.IDeserializer().CreateNetworkFromBinary("/nope")
-
-
-def test_unknown_names_and_subgraphs_are_refused(loaded: _Loaded) -> None:
-    text = r"No input binding found for subgraph:0 and name:x\. Possible inputs are: \['"
-    with pytest.raises(RuntimeError, match=text):
-        loaded.parser.GetNetworkInputBindingInfo(0, "x")
-    with pytest.raises(RuntimeError, match=r"invalid subgraph index\. subgraph:3"):
-        loaded.parser.GetSubgraphInputTensorNames(3)
 
 
 def test_a_parsed_network_takes_no_layers(loaded: _Loaded) -> None:
@@ -247,8 +231,3 @@ def test_an_onnx_file_has_places_as_ids(tmp_path: Path) -> None:
     assert ann.workload_tensors_to_ndarray(results)[0].tolist() == [[2.0] * 3] * 2
     with pytest.raises(RuntimeError, match="The input layer 'z' does not exist"):
         parser.GetNetworkInputBindingInfo("z")
-
-
-def test_a_parser_reads_files_of_its_own_kind_alone() -> None:
-    with pytest.raises(RuntimeError, match="not a sound ONNX file"):
-        ann.IOnnxParser().CreateNetworkFromBinaryFile(str(_DIGITS))

@@ -125,27 +125,12 @@ def test_structures_of_equal_members_are_equal() -> None:
     assert first != ann.FillDescriptor()
 
 
-def test_optimizer_options_take_the_form_of_20_08() -> None:
-    options = ann.OptimizerOptions(True, False, False, True)
-    assert options.m_ImportEnabled
-    assert options.m_shapeInferenceMethod == ann.ShapeInferenceMethod_ValidateOnly
-
-
 def test_network_properties_take_the_form_of_20_08_and_are_read_only() -> None:
     properties = ann.INetworkProperties(True, False)
     assert (properties.m_ImportEnabled, properties.m_ExportEnabled) == (True, False)
     assert properties.m_InputSource == ann.MemorySource_Undefined
     with pytest.raises(AttributeError, match="m_AsyncEnabled"):
         properties.m_AsyncEnabled = True  # type: ignore[misc]
-
-
-def test_permutations_that_are_none_are_refused() -> None:
-    with pytest.raises(RuntimeError, match="mapped to the same output dimension"):
-        ann.PermutationVector((0, 0))
-    with pytest.raises(RuntimeError, match=r"5 is outside of the valid range \[0,1\]"):
-        ann.PermutationVector((0, 5))
-    with pytest.raises(TypeError, match="Argument is not a tuple"):
-        ann.PermutationVector([0, 1])  # type: ignore[arg-type]
 
 
 def test_a_star_import_gives_classes_and_functions_as_pyarmnn_does() -> None:
