@@ -52,7 +52,6 @@ def check_model(model: object, where: str) -> None:
             where=where,
             expected="what armpy.load gave",
             actual=type(model).__name__,
-            fix=f"Write {where}(armpy.load(FILE), ...)",
         )
 
 

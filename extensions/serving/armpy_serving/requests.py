@@ -9,7 +9,6 @@ Open Inference Protocol, version 2: ``inference_rest.md``; Triton's extension
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -26,11 +25,6 @@ HEADER = "Inference-Header-Content-Length"
 """Header that says how many bytes of a body are its JSON; without it all are."""
 
 _NOTHING = memoryview(b"")
-
-_EXAMPLE = '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [0.5, 1]}]}'
-
-_AS_EXAMPLE = f"Send {_EXAMPLE}, with what GET /v2/models/NAME says of the inputs"
-"""Remedy for a body of another form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +82,6 @@ def read_request(
     UnimplementedError
         If an output is asked for in a way that there is not; see `check_output`.
     """
-    if isinstance(body, str):
-        raise _wrong("the body is a text", "bytes", "str", "Encode it: body.encode()")
     whole = memoryview(body)
     length = len(whole) if header_length is None else header_length
     if not 0 <= length <= len(whole):
@@ -98,7 +90,10 @@ def read_request(
     try:
         document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise _no_json(text, error) from error
+        actual = repr(text[:60].decode(errors="replace"))
+        raise _wrong(
+            f"the body is not JSON ({error})", "an object with 'inputs'", actual
+        ) from error
     return request_of(document, whole[length:])
 
 
@@ -106,14 +101,7 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
     """The request that a JSON document is, with the bytes that follow it; see `read_request`."""
     if not isinstance(document, Mapping):
         raise _wrong(
-            "the body is not an object",
-            "an object with 'inputs'",
-            type(document).__name__,
-            _AS_EXAMPLE,
-        )
-    if "instances" in document and "inputs" not in document:
-        raise _wrong(
-            "the body is one of version 1 of the protocol", "'inputs'", "'instances'", _AS_EXAMPLE
+            "the body is not an object", "an object with 'inputs'", type(document).__name__
         )
     inputs: dict[str, Array] = {}
     datatypes: dict[str, str] = {}
@@ -243,7 +231,7 @@ def _entries(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any
     """A list of objects in a document."""  # Any: JSON
     entries: Sequence[Mapping[str, Any]] = _field(document, key, list)
     if not all(isinstance(entry, Mapping) for entry in entries):
-        raise _wrong(f"an entry of '{key}' is not an object", "objects", entries, _AS_EXAMPLE)
+        raise _wrong(f"an entry of '{key}' is not an object", "objects", entries)
     return entries
 
 
@@ -253,7 +241,7 @@ def _field(document: Mapping[str, Any], key: str, kind: type) -> Any:  # Any: JS
     if not isinstance(value, kind):
         expected = "a string" if kind is str else "a list"
         actual = "nothing" if key not in document else type(value).__name__
-        raise _wrong(f"'{key}' is missing or of another kind", expected, actual, _AS_EXAMPLE)
+        raise _wrong(f"'{key}' is missing or of another kind", expected, actual)
     return value
 
 
@@ -292,25 +280,7 @@ def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is not a number of JSON")
 
 
-def _no_json(body: bytes, cause: Exception) -> InvalidArgumentError:
-    """The error for a body that is not JSON, which begins as it shows."""
-    text = body[:200].decode(errors="replace")
-    if not text.strip():
-        return _wrong("the body is empty", "an object with 'inputs'", "nothing", _AS_EXAMPLE)
-    # As `curl -d request.json` sends it.
-    is_path = re.fullmatch(r"[\w./~-]+\.\w+", text)
-    fix = f"Write -d @{text} to have curl send that file" if is_path else _AS_EXAMPLE
-    return _wrong(
-        f"the body is not JSON ({cause})", "an object with 'inputs'", repr(text[:60]), fix
-    )
-
-
-def _wrong(
-    failed: str,
-    expected: str,
-    actual: object,
-    fix: str = "Send it as the Open Inference Protocol says",
-) -> InvalidArgumentError:
+def _wrong(failed: str, expected: str, actual: object) -> InvalidArgumentError:
     """The error for a request that is not as the protocol says."""
     text = str(actual)
     shown = text if len(text) <= 80 else f"{text[:77]}..."
@@ -319,5 +289,5 @@ def _wrong(
         where="request",
         expected=expected,
         actual=shown,
-        fix=fix,
+        fix="Send it as the Open Inference Protocol says",
     )

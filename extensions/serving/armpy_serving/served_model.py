@@ -13,7 +13,7 @@ from armpy.errors import InvalidArgumentError, ModelUnavailableError, did_you_me
 from armpy_serving.contents import Array
 from armpy_serving.health import HealthRules, ModelHealth, check_model
 from armpy_serving.metrics import ModelMetrics
-from armpy_serving.protocol import datatype_of, model_metadata, tensor_metadata
+from armpy_serving.protocol import datatype_of, model_metadata
 from armpy_serving.requests import InferenceRequest, read_request, write_answer
 from armpy_serving.status import status_of
 
@@ -165,8 +165,6 @@ class ServedModel:
             except InvalidArgumentError as error:
                 if self.model.is_closed:
                     raise self._unavailable() from error
-                if error.where == "inputs":  # their names; the model names an argument of Python
-                    error.fix = f"Send {self._example()}"
                 raise
         except BaseException as error:
             self.metrics.requested(status_of(error).grpc)
@@ -175,16 +173,6 @@ class ServedModel:
             self.metrics.began(-1)
         self.metrics.requested()
         self.metrics.executed(1, time.perf_counter() - begin_s)
-
-    def _example(self) -> str:
-        """The JSON of a request, without its data; open dimensions are 1."""
-        tensors = [tensor_metadata(spec) for spec in self.model.inputs]
-        entries = [
-            f'{{"name": {json.dumps(tensor.name)}, "datatype": "{tensor.datatype}", '
-            f'"shape": {[abs(dim) for dim in tensor.shape]}, "data": [...]}}'
-            for tensor in tensors[:3]
-        ]
-        return f'{{"inputs": [{", ".join(entries)}{", ..." * (len(tensors) > 3)}]}}'
 
     def _check(self, datatypes: Mapping[str, str], outputs: Sequence[str]) -> None:
         """Check datatypes and names; the model checks all else of the inputs."""
@@ -196,7 +184,6 @@ class ServedModel:
                     where=f"input '{name}'",
                     expected=expected,
                     actual=datatype,
-                    fix=f"Send the datatype {expected}, with data of it",
                 )
         for name in outputs:
             if name not in self._data_types:

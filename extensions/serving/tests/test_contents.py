@@ -18,7 +18,6 @@ from armpy_serving.contents import (
     array_of_contents,
     array_of_numbers,
     bytes_of,
-    contents_of,
     numbers_of,
 )
 from armpy_serving.protocol import datatype_of, dtype_of
@@ -106,12 +105,6 @@ def test_data_of_another_shape_are_refused(shape: list[int], data: list[object])
         array_of_numbers("x", "INT32", shape, data)
 
 
-def test_elements_of_a_flat_list_are_counted() -> None:
-    message = re.escape("Expected 3072 numbers for (1, 32, 32, 3); got 3000.")
-    with pytest.raises(InvalidArgumentError, match=message):
-        array_of_numbers("x", "UINT8", [1, 32, 32, 3], [0] * 3000)
-
-
 @pytest.mark.parametrize("shape", [[-1], [1.0], ["2"], [True], [2**70]])
 def test_shapes_are_whole_numbers(shape: list[object]) -> None:
     with pytest.raises(InvalidArgumentError, match="a size of the shape is negative or"):
@@ -139,20 +132,6 @@ def test_typed_contents_are_taken_from_the_datatypes_field() -> None:
     assert array_of_contents("x", "BOOL", [0], SimpleNamespace(bool_contents=[])).shape == (0,)
     with pytest.raises(InvalidArgumentError, match="raw_input_contents"):
         array_of_contents("x", "FP16", [1], contents)
-
-
-@pytest.mark.parametrize("own", [[], [1]])
-@pytest.mark.parametrize("other", ["fp32_contents", "bytes_contents"])
-def test_typed_contents_in_another_field_are_named(own: list[int], other: str) -> None:
-    contents = SimpleNamespace(int_contents=own, **{other: [1]})
-    message = f"'x': elements are in .* Expected int_contents for INT32; got {other}"
-    with pytest.raises(InvalidArgumentError, match=message):
-        array_of_contents("x", "INT32", [1], contents)
-
-
-def test_json_does_not_say_infinity() -> None:
-    with pytest.raises(InvalidArgumentError, match="JSON cannot say"):
-        numbers_of("y", np.array([1, np.inf], np.float32))
 
 
 @pytest.mark.parametrize("shape", [[0, 2**62], [2**62, 0, 2**62], [1] * 70, [0] * 70])
@@ -204,17 +183,3 @@ def test_bytes_that_are_not_the_strings_of_a_shape_are_refused(raw: bytes) -> No
 def test_a_shape_of_many_strings_takes_no_memory_before_it_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="elements of BYTES"):
         array_of_bytes("x", "BYTES", (1 << 40,), RAW)
-
-
-def test_strings_in_json_are_strings() -> None:
-    assert numbers_of("y", WORDS[0]) == ["a", "ü", ""]
-    assert array_of_numbers("x", "BYTES", (1, 3), ["a", "ü", ""]).tolist() == [["a", "ü", ""]]
-    assert array_of_numbers("x", "BYTES", (1, 1), [["a"]]).tolist() == [["a"]]
-    with pytest.raises(InvalidArgumentError, match=r"output 'y'.*not UTF-8"):
-        numbers_of("y", WORDS)
-
-
-def test_strings_have_a_field_of_grpc() -> None:
-    assert contents_of("BYTES", WORDS[0]) == ("bytes_contents", [b"a", b"\xc3\xbc", b""])
-    contents = SimpleNamespace(bytes_contents=[b"a", b"\xff"])
-    assert array_of_contents("x", "BYTES", (2,), contents).tolist() == [b"a", b"\xff"]

@@ -45,33 +45,10 @@ def test_hyphens_stand_for_underscores_of_options_and_of_nothing_else(
     assert parser.parse_args().model_dir == "m"
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (
-            ["--modle-dir", "m"],
-            "unrecognized arguments: --modle-dir m. Did you mean '--model_dir'?",
-        ),
-        (
-            ["--model", "m"],
-            "ambiguous option: --model could match --model_dir, --model_name. "
-            "--model_dir is a model file; --model_name is the name of the model.",
-        ),
-        (
-            ["m.tflite"],
-            "unrecognized arguments: m.tflite. "
-            "Write the option before it, as --model_dir before a model's path.",
-        ),
-        (["--xyz=1"], "unrecognized arguments: --xyz=1."),
-        (["--http_port", "x"], "argument --http_port: invalid int value: 'x'."),
-    ],
-)
 def test_an_error_is_one_line(
-    words: list[str],
-    text: str,
-    parser: CommandLineParser,
-    capsys: pytest.CaptureFixture[str],
+    parser: CommandLineParser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
-        parser.parse_args(words)
-    assert capsys.readouterr().err == f"Error: {text} See serve --help\n"
+        parser.parse_args(["--modle-dir", "m"])
+    error = "Error: unrecognized arguments: --modle-dir m. See serve --help\n"
+    assert capsys.readouterr().err == error

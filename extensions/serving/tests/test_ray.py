@@ -15,7 +15,6 @@ import pytest
 
 import armpy
 import armpy_serving.ray
-from armpy.errors import InvalidArgumentError
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import IS_FULL, effort
 from armpy_testing.models.row_models import WIDTH, weights, write_row_model
@@ -123,17 +122,6 @@ def test_code_of_a_sent_model_is_judged_where_it_is_sent_from(tmp_path: Path) ->
     assert code(place) == "signed"
 
 
-def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
-    armpy.load(write_row_model(tmp_path / "model.tflite", 1)).save(tmp_path / "model.armpy")
-    contents = (tmp_path / "model.armpy").read_bytes()
-    with pytest.raises(armpy.ParserError, match="sign"):
-        armpy.load(contents)
-    arguments = armpy_serving.ray.predictor(contents, num_cpus=0.5)
-    data = ray.data.from_numpy(np.zeros((4, WIDTH), np.float32)).rename_columns({"data": "x"})
-    with pytest.raises(Exception, match="sign"):
-        data.map_batches(**arguments).take_all()
-
-
 @pytest.mark.slow
 def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
     from .ray_actors import Killer, WatchedPredictor
@@ -217,10 +205,3 @@ def test_a_job_goes_on_where_it_was_left(tmp_path: Path) -> None:
     written = ray.data.read_parquet(target).to_pandas().sort_values("id")
     np.testing.assert_array_equal(written["id"], np.arange(1000))
     np.testing.assert_array_equal(np.stack(written["output_0"]), expected(1000))
-
-
-def test_an_unreadable_model_is_reported_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(armpy.ParserError, match=r"none\.tflite"):
-        armpy_serving.ray.predictor(tmp_path / "none.tflite")
-    with pytest.raises(InvalidArgumentError, match="a path"):
-        armpy_serving.ray.predictor(3)

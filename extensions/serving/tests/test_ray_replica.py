@@ -16,8 +16,6 @@ import pytest
 import armpy
 from armpy.errors import (
     DeadObjectError,
-    ExecutionTimeoutError,
-    InvalidArgumentError,
     ModelUnavailableError,
 )
 from armpy.frontends.tflite_writer.tflite import write_tflite
@@ -27,7 +25,6 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_serving import Batcher, health
 from armpy_serving.ray.served_replica import ServedReplica
-from armpy_serving.requests import InferenceRequest
 from armpy_testing.digits import MODEL as DIGITS
 
 from .ray_node import expected, pixels
@@ -81,23 +78,6 @@ def test_large_and_small_requests_are_answered_side_by_side(make: Make) -> None:
         np.testing.assert_array_equal(answers["output_0"], expected(count))
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("count", [3, 30])
-def test_what_does_not_fit_is_the_clients_fault_however_many_rows(make: Make, count: int) -> None:
-    replica = of_digits(make)
-    images = pixels(np.arange(count))
-    for wrong in ({"other": images}, {"image": images[:, :3]}, {"image": images / 7}):
-        with pytest.raises(InvalidArgumentError):
-            asyncio.run(replica.run(wrong))
-    assert outcomes(replica) == {"INVALID_ARGUMENT": 3}
-
-
-def test_many_rows_have_a_deadline_together(make: Make) -> None:
-    replica = of_digits(make)
-    with pytest.raises(ExecutionTimeoutError):
-        asyncio.run(replica.served.run_async({"image": pixels(np.arange(100))}, deadline_s=0.0))
-
-
 def test_a_requests_other_rows_are_given_up_with_one_that_fails(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,20 +103,6 @@ def test_a_requests_other_rows_are_given_up_with_one_that_fails(
 
     monkeypatch.setattr(Batcher, "run_async", run_async)
     asyncio.run(ask())
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("count", [1, 3, 30])
-def test_requests_are_counted_and_their_datatypes_checked(make: Make, count: int) -> None:
-    replica = of_digits(make)
-    inputs = {"image": pixels(np.arange(count))}
-    asyncio.run(replica.run(inputs, InferenceRequest(inputs, {"image": "INT8"})))
-    assert outcomes(replica) == {"OK": 1}
-    with pytest.raises(InvalidArgumentError, match="datatype"):
-        asyncio.run(replica.run(inputs, InferenceRequest(inputs, {"image": "UINT8"})))
-    with pytest.raises(InvalidArgumentError, match="no such output"):
-        asyncio.run(replica.run(inputs, InferenceRequest(inputs, {}, ("none",))))
-    assert outcomes(replica) == {"OK": 1, "INVALID_ARGUMENT": 2}
 
 
 def write_open_model(path: Path, default: tuple[int, int] | None) -> Path:

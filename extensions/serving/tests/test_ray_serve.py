@@ -105,26 +105,6 @@ def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) 
 
 
 @pytest.mark.parametrize(
-    ("path", "expected_status", "words"),
-    [
-        ("/nope", 404, "nothing at this path"),
-        ("/v2/model/other/infer", 404, "/v2/models/NAME/infer"),
-        ("/v2/models/other/infr", 404, "nothing at this path"),
-        ("/v2/models//infer", 404, "nothing at this path"),
-        (f"/v2/repository/models/{NAME}/unload", 404, "nothing at this path"),
-        (f"/v2/models/{NAME}/versions/99/infer", 501, "no versions"),
-        (f"/v2/models/{NAME}", 405, "GET"),
-        ("/v2/health/ready", 405, "GET"),
-    ],
-)
-def test_no_model_answers_at_paths_that_are_not_its_own(
-    served: Any, path: str, expected_status: int, words: str
-) -> None:
-    status, answer = post(path, body_of(pixels(np.arange(1))))
-    assert (status, words in str(answer)) == (expected_status, True), answer
-
-
-@pytest.mark.parametrize(
     ("path", "expected_route"),
     [
         ("/", ("", "any")),
@@ -141,14 +121,6 @@ def test_names_of_models_are_no_words_of_paths(path: str, expected_route: tuple[
     assert _route({"path": path, "root_path": "/app" if path.startswith("/app") else ""}) == (
         expected_route
     )
-
-
-def test_a_request_of_no_rows_gets_none(served: Any) -> None:
-    status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))))
-    assert status == 200
-    assert document["outputs"][0]["shape"][0] == 0
-    status, answer = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))[:, :3]))
-    assert (status, "shape" in answer) == (400, True), answer
 
 
 def test_a_call_by_a_handle_names_its_inputs(served: Any) -> None:

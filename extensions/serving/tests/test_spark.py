@@ -101,14 +101,6 @@ def test_types_follow_from_the_model(tmp_path: Path) -> None:
     assert struct.names == ["a", "b"]
 
 
-@pytest.mark.parametrize("size", [0, -1, 2.5, None])
-def test_batches_of_no_rows_are_refused(size: Any) -> None:
-    from armpy_serving.spark import predict_udf
-
-    with pytest.raises(InvalidArgumentError, match=r"predict_udf: batch_size.*1 or more; got"):
-        predict_udf(DIGITS, batch_size=size)
-
-
 def test_rows_of_no_fixed_shape_are_refused(tmp_path: Path) -> None:
     from armpy import Network
     from armpy.frontends.tflite_writer.tflite import write_tflite

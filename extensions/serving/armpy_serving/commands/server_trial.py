@@ -66,20 +66,14 @@ def check_served(target: TriedServer, url: str) -> None:
         raise InvalidArgumentError(
             f"no server: {error}",
             where=url,
-            fix="Start one, as python -m armpy_serving.kserve --model_dir FILE does at port 8080, "
-            "or correct the URL",
         ) from error
     if is_served:
         return
-    if target.model in names:
-        fix = "Its log says why"
-    else:
-        fix = did_you_mean(target.model, names, "Correct the name of the model")
     raise ModelNotFoundError(
         f"the server does not serve this model: {shown(answer)}",
         where=f"{url}, model '{target.model}'",
         expected=f"a model that it has: {listed(names, most=8)}" if names else "",
-        fix=fix,
+        fix="" if target.model in names else did_you_mean(target.model, names),
     )
 
 

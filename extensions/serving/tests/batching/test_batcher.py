@@ -195,16 +195,6 @@ def test_an_error_reaches_the_item_that_causes_it_and_no_other(model: Model, gat
         assert batcher.statistics.failed == 1
 
 
-def test_callers_of_a_failed_batch_get_errors_of_their_own(model: Model, gate: Gate) -> None:
-    with Batcher(model, 2, 0) as batcher:
-        hold(batcher, gate)
-        futures = [batcher.submit({"x": floats(666, i, i)}) for i in (1, 2)]
-        gate.opened.set()
-        first, second = (future.exception(30) for future in futures)
-    assert str(first) == str(second)
-    assert first is not second
-
-
 def test_an_item_without_room_is_refused_where_that_is_asked_for(model: Model, gate: Gate) -> None:
     with Batcher(model, 2, LONG_MS, max_waiting=1, when_full="error") as batcher:
         with Batcher(model, 1, 0, max_waiting=1, when_full="error") as small:
@@ -426,11 +416,6 @@ def test_an_argument_that_cannot_be_used_is_refused(
         Batcher(model, **options)
 
 
-def test_a_path_is_no_model() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"what armpy\.load gave; got str"):
-        Batcher("model.tflite")  # type: ignore[arg-type]
-
-
 def test_threads_end_with_a_batcher_that_was_not_closed(model: Model) -> None:
     others = set(threading.enumerate())
     batcher = Batcher(model, 2, 0)
@@ -457,27 +442,6 @@ def test_statistics_count_items_batches_and_times(model: Model) -> None:
         assert 0 < statistics.execution_ms_median <= statistics.execution_ms_p99
         assert "0 waiting" in repr(batcher)
     assert repr(batcher).endswith("closed)")
-
-
-@pytest.mark.parametrize("deadline_s", [1e10, 1e300, float("inf")])
-def test_a_deadline_that_never_comes_costs_others_not_theirs(
-    model: Model, gate: Gate, deadline_s: float
-) -> None:
-    with Batcher(model, 1, 0, max_waiting=1) as batcher, ThreadPoolExecutor(1) as callers:
-        running = batcher.submit({"x": floats(0, 0, 0)}, deadline_s=deadline_s)
-        assert gate.entered.wait(30)
-        inside = batcher.submit({"x": floats(1, 1, 1)})
-        outside = callers.submit(batcher.run, {"x": floats(2, 2, 2)}, deadline_s=deadline_s)
-        with pytest.raises(ExecutionTimeoutError, match="deadline"):
-            batcher.run({"x": floats(9, 9, 9)}, deadline_s=0.01)
-        gate.opened.set()
-        assert [f.result(30)["y"][0] for f in (running, inside, outside)] == [1, 2, 3]
-
-
-def test_items_that_wait_for_ages_run_when_a_batch_is_full(model: Model) -> None:
-    with Batcher(model, 2, 1e300) as batcher:
-        futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(4)]
-        assert [f.result(30)["y"][0] for f in futures] == [1, 2, 3, 4]
 
 
 def test_a_callback_that_ends_its_thread_costs_no_other_item_its_answer(

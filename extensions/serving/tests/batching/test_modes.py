@@ -14,7 +14,7 @@ import pytest
 
 import armpy
 from armpy import Model, Network
-from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentError, QueueFullError
+from armpy.errors import BackendError, InvalidArgumentError, QueueFullError
 from armpy.execution import LoadedNetwork
 from armpy.ops import FullyConnected
 from armpy_serving import Batcher
@@ -67,14 +67,6 @@ def watched(model: Model, monkeypatch: pytest.MonkeyPatch) -> Watched:
 def direct(model: Model, **options: Any) -> Batcher:
     """A batcher that runs each item by itself."""
     return Batcher(model, mode="direct", **options)
-
-
-def test_a_batcher_makes_batches_by_default(model: Model) -> None:
-    with Batcher(model, 2, 60_000.0) as batcher:
-        assert batcher.statistics.sizes == (1, 2)
-        futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(2)]
-        assert [future.result(30)["y"][0] for future in futures] == [1, 2]
-        assert batcher.statistics.direct == 0
 
 
 def test_a_direct_item_runs_in_its_caller_s_thread(model: Model, watched: Watched) -> None:
@@ -133,15 +125,6 @@ def test_sizes_that_cannot_be_prepared_are_reported_and_run_directly(
         Batcher(model)
 
 
-def test_a_direct_call_has_a_deadline(model: Model) -> None:
-    with direct(model) as batcher:
-        assert batcher.run({"x": floats(1, 2, 3)}, deadline_s=30)["y"][0] == 2
-        assert batcher.run({"x": floats(1, 2, 3)}, deadline_s=float("inf"))["y"][0] == 2
-        with pytest.raises(ExecutionTimeoutError):
-            batcher.run({"x": floats(1, 2, 3)}, deadline_s=0)
-        assert batcher.statistics.expired == 1
-
-
 def test_direct_calls_are_refused_where_too_many_wait(model: Model, watched: Watched) -> None:
     with (
         direct(model, max_waiting=1, when_full="error") as batcher,
@@ -173,17 +156,6 @@ def test_closing_waits_for_direct_calls(model: Model, watched: Watched) -> None:
         assert running.result(0)["y"][0] == 2
     with pytest.raises(InvalidArgumentError, match="the batcher is closed"):
         batcher.run({"x": floats(1, 1, 1)})
-
-
-def test_an_error_of_the_model_is_counted(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> dict[str, Any]:
-        raise BackendError("it burns")
-
-    monkeypatch.setattr(model, "run", fail)
-    with direct(model) as batcher:
-        with pytest.raises(BackendError, match="it burns"):
-            batcher.run({"x": floats(1, 1, 1)})
-        assert batcher.statistics.failed == 1
 
 
 def test_direct_and_batched_answers_are_those_of_the_model_alone() -> None:

@@ -16,13 +16,10 @@ from armpy import (
     Model,
     ModelNotFoundError,
     Network,
-    QueueFullError,
     TensorInfo,
     ops,
 )
-from armpy.errors import ModelUnavailableError
 from armpy.execution import RuntimeOptions
-from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy_serving.requests import InferenceRequest
 from armpy_testing.backends.slow_backend import SlowBackend
 
@@ -71,26 +68,6 @@ def test_kserve_gets_an_answer(mixed: Any, raw: bool) -> None:  # Any: KServe's
         assert np.float32(outputs["double"]["data"]).tobytes() == (X * 2).tobytes()
 
 
-def test_nothing_is_rounded(mixed: Any) -> None:  # Any: KServe's
-    from starlette.exceptions import HTTPException
-
-    with pytest.raises(HTTPException, match="not INT32") as caught:
-        asyncio.run(mixed.predict(request(n=[1.5, 2, 3])))
-    assert caught.value.status_code == 400
-
-
-def test_labels_are_not_given(mixed: Any) -> None:  # Any: KServe's
-    from starlette.exceptions import HTTPException
-
-    asked = request()
-    asked.request_outputs = [
-        kserve.protocol.infer_type.RequestedOutput("double", {"classification": 2})
-    ]
-    with pytest.raises(HTTPException, match="classification") as caught:
-        asyncio.run(mixed.predict(asked))
-    assert caught.value.status_code == 501
-
-
 def test_errors_over_grpc_are_its_codes(mixed: Any) -> None:  # Any: KServe's
     import grpc
     from grpc_interceptor.exceptions import GrpcException
@@ -102,19 +79,6 @@ def test_errors_over_grpc_are_its_codes(mixed: Any) -> None:  # Any: KServe's
     with pytest.raises(GrpcException) as caught:
         asyncio.run(mixed.predict(request(True)))
     assert caught.value.status_code is grpc.StatusCode.UNAVAILABLE
-
-
-def test_version_1_of_the_protocol_is_refused(mixed: Any) -> None:  # Any: KServe's
-    with pytest.raises(kserve.errors.InvalidInput, match="/v2/models"):
-        asyncio.run(mixed.predict({"instances": [1]}))
-
-
-def test_a_model_is_not_ready_before_it_is_loaded(small_models: Path) -> None:
-    model = ArmpyModel("mixed", small_models / "mixed.armpy")
-    model.start()
-    assert not model.ready
-    with pytest.raises(ModelUnavailableError, match="not loaded"):
-        _ = model.served
 
 
 def test_a_model_that_fails_its_first_run_is_not_loaded(
@@ -136,21 +100,6 @@ def test_a_pickled_model_loads_again(mixed: Any) -> None:  # Any: KServe's
     answer = asyncio.run(copy.predict(request()))
     assert answer.get_output_by_name("double").data.tobytes() == (X * 2).tobytes()
     copy.stop()
-
-
-def test_a_model_that_takes_no_smallest_shapes_is_loaded(tmp_path: Path) -> None:
-    """As of a file that leaves height and width open: it does not say which are too small."""
-    net = Network()
-    info = TensorInfo((None, None, None, 1), DataType.FLOAT32)
-    value = net.input("x", info, default_shape=(1, 1, 1, 1))
-    weights = net.constant(np.ones((1, 4, 4, 1), np.float32))
-    net.output("y", net.add(ops.Convolution2d(), value, weights))
-    write_tflite(net.build(), tmp_path / "window.tflite")
-    model = ArmpyModel("window", tmp_path / "window.tflite")
-    model.load()
-    asked = InferenceRequest({"x": np.ones((1, 4, 4, 1), np.float32)}, {"x": "FP32"})
-    assert asyncio.run(model.infer(asked))[1]["y"].tolist() == [[[[16]]]]
-    model.stop()
 
 
 def slow_model(folder: Path, **options: Any) -> tuple[Any, SlowBackend]:
@@ -201,21 +150,6 @@ def test_who_is_cancelled_stops_the_run(tmp_path: Path) -> None:
             await run
         # It waits for what runs: for ever if the run were not stopped, as the gate is closed.
         await asyncio.to_thread(model.served.model.close)
-
-    asyncio.run(ask())
-
-
-def test_more_requests_than_may_wait_get_status_503(tmp_path: Path) -> None:
-    async def ask() -> None:
-        model, backend = slow_model(tmp_path, max_waiting=1)
-        run = asyncio.create_task(model.infer(ONES))
-        while not backend.entered.is_set():
-            await asyncio.sleep(0.001)
-        with pytest.raises(QueueFullError, match="at most 1"):
-            await model.infer(ONES)
-        backend.gate.set()
-        await run
-        model.stop()
 
     asyncio.run(ask())
 

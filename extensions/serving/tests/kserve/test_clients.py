@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
 import subprocess
 import sys
 from typing import Any
@@ -57,35 +55,6 @@ def test_tritonclient_over_http(server: KServeProcess, binary: bool) -> None:
         assert states["mixed"] == "READY"
     finally:
         client.close()
-
-
-@pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
-def test_tritonclient_has_to_send_bodies_uncompressed(
-    server: KServeProcess, algorithm: str
-) -> None:
-    triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
-    client = triton.InferenceServerClient(server.http_address)
-    try:
-        with pytest.raises(triton.InferenceServerException, match="uncompressed") as caught:
-            client.infer("mixed", triton_inputs(triton), request_compression_algorithm=algorithm)
-        assert caught.value.status() == "415"
-    finally:
-        client.close()
-
-
-def test_tritonclient_gets_an_error_for_labels(server: KServeProcess) -> None:
-    triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
-    client = triton.InferenceServerClient(server.http_address)
-    counted = {"model": "mixed", "code": "UNIMPLEMENTED"}
-    before = server.metric("armpy_requests_total", **counted)
-    try:
-        outputs = [triton.InferRequestedOutput("double", class_count=2)]
-        with pytest.raises(triton.InferenceServerException, match="classification") as caught:
-            client.infer("mixed", triton_inputs(triton), outputs=outputs)
-        assert caught.value.status() == "501"
-    finally:
-        client.close()
-    assert server.metric("armpy_requests_total", **counted) == before + 1
 
 
 GRPC_CLIENT = """
@@ -149,20 +118,3 @@ def test_the_grpc_client_of_kserve(server: KServeProcess, raw: bool) -> None:
         return answer
 
     check(asyncio.run(ask()).get_output_by_name("double").as_numpy())
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_curl(server: KServeProcess) -> None:
-    inputs = [
-        {"name": name, "datatype": DATATYPES[name], "shape": [*a.shape], "data": a.ravel().tolist()}
-        for name, a in MIXED.items()
-    ]
-    url = f"{server.url}/v2/models/mixed/infer"
-    completed = subprocess.run(
-        ["curl", "-sS", "--fail", url, "-d", json.dumps({"inputs": inputs})],
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    outputs = {entry["name"]: entry for entry in json.loads(completed.stdout)["outputs"]}
-    check(np.array(outputs["double"]["data"], np.float32).reshape(outputs["double"]["shape"]))

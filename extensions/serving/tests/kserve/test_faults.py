@@ -119,19 +119,6 @@ def test_models_replaced_under_load_lose_nothing(server: KServeProcess) -> None:
     assert {*load.outcomes} == {"OK"}
 
 
-def test_models_unloaded_under_load_are_not_found_and_come_back(server: KServeProcess) -> None:
-    load = Load(server)
-
-    def reload() -> None:
-        assert server.send("POST", "/v2/repository/models/mixed/unload", b"")[0] == 200
-        assert server.send("POST", "/v2/repository/models/mixed/load", b"")[0] == 200
-
-    load.run(reload, min(1.0, SECONDS / 5))
-    assert load.wrong == []
-    assert {*load.outcomes} <= {"OK", "404", "NOT_FOUND"} | PASSING
-    assert load.outcomes["OK"] > load.outcomes["404"]
-
-
 def test_clients_that_go_away_hurt_no_others(server: KServeProcess) -> None:
     load = Load(server)
     body = json.dumps({"inputs": []}).encode()
@@ -157,42 +144,6 @@ def test_clients_that_go_away_hurt_no_others(server: KServeProcess) -> None:
 def tensor_of(array: np.ndarray) -> dict[str, object]:
     """An input in JSON."""
     return {"name": "x", "datatype": "FP32", "shape": [*array.shape], "data": array.tolist()}
-
-
-def test_wrong_requests_among_right_ones_are_refused_alone(server: KServeProcess) -> None:
-    from .test_wrong_requests import WRONG, good
-
-    load = Load(server)
-
-    def spoil() -> None:
-        for change, text in WRONG.values():
-            document = good()
-            change(document)
-            body = json.dumps(document).encode()
-            status, _, answer = server.send("POST", "/v2/models/mixed/infer", body)
-            assert status == 400
-            assert text in check_error(status, answer)
-
-    load.run(spoil, 0.1)
-    assert load.wrong == []
-    assert {*load.outcomes} == {"OK"}
-
-
-def test_a_memory_limit_refuses_large_requests_alone(small_models: Path, tmp_path: Path) -> None:
-    flags = ("--memory_limit_bytes", str(1 << 20), "--model_name", "mixed")
-    large = MIXED | {"x:0": np.ones((200_000, 2), np.float32)}
-    with kserve_server(small_models / "mixed.armpy", tmp_path / "log", *flags) as running:
-        load = Load(running)
-
-        def exceed() -> None:
-            with pytest.raises(CallError, match="RESOURCE_EXHAUSTED"):
-                send(running.grpc_address, message("mixed", large, raw=True))
-            with pytest.raises(CallError, match="503"):
-                by_bytes(running, "mixed", large)
-
-        load.run(exceed, 0.2)
-    assert load.wrong == []
-    assert {*load.outcomes} == {"OK"}
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system has no /proc")
@@ -281,16 +232,3 @@ def test_killed_workers_cost_no_more_than_their_connections(
     # After a broken connection the client has to send its request again.
     assert {*load.outcomes} <= {"OK", "connection"}
     assert load.outcomes["OK"] > 0
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full disk")
-def test_a_cache_that_cannot_be_written_stops_nothing(small_models: Path, tmp_path: Path) -> None:
-    environment = {"ARMPY_CACHE_DIR": "/dev/full/cache", "NUMBA_CACHE_DIR": "/dev/full/numba"}
-    flags = ("--model_name", "mixed")
-    log = tmp_path / "log"
-    model = small_models / "mixed.armpy"
-    with kserve_server(model, log, *flags, environment=environment) as running:
-        load = Load(running)
-        load.run(nothing, 0.2)
-    assert load.wrong == []
-    assert {*load.outcomes} == {"OK"}

@@ -61,10 +61,6 @@ def test_a_body_that_is_too_long_is_413(limited: KServeProcess, path: str, chunk
     assert "--max_body_bytes" in text
 
 
-def test_a_body_that_is_no_longer_than_the_limit_is_answered(limited: KServeProcess) -> None:
-    assert limited.send("POST", INFER, padded(MAX_BYTES))[0] == 200
-
-
 def test_a_body_is_not_read_when_there_is_no_room(small_models: Path) -> None:
     model = ArmpyModel("m", small_models / "halves.armpy", max_waiting=0)
     model.load()

@@ -17,7 +17,7 @@ import pytest
 from armpy_testing.models.row_models import write_row_model
 
 from .inference_calls import by_json, by_raw
-from .kserve_server import KServeProcess, free_ports, kserve_server
+from .kserve_server import KServeProcess, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 
@@ -104,29 +104,6 @@ def test_policies_for_several_devices_are_flags(isolation: list[str], tmp_path: 
     assert completed.stdout.strip() == expected, completed.stderr
 
 
-@pytest.mark.parametrize("spoil", ["nothing", "no model"])
-def test_without_a_model_it_ends_and_says_why(tmp_path: Path, spoil: str) -> None:
-    if spoil == "no model":
-        (tmp_path / "a.tflite").write_bytes(b"not a model")
-    completed = subprocess.run(
-        [sys.executable, "-m", "armpy_serving.kserve", "--model_dir", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert completed.returncode == 1
-    assert "Error: " in completed.stderr
-    assert "Traceback" not in completed.stderr
-
-
-def test_a_single_file_is_served_by_the_name_given(small_models: Path, tmp_path: Path) -> None:
-    model = small_models / "halves.armpy"
-    with kserve_server(model, tmp_path / "log", "--model_name", "half") as running:
-        answer = by_raw(running, "half", {"h": np.array([2], np.float16)})
-        assert answer["y"] == np.float16(4)
-
-
 def test_running_requests_are_answered_before_it_ends(small_models: Path, tmp_path: Path) -> None:
     results: dict[str, object] = {}
 
@@ -184,23 +161,6 @@ def workers_of(server: KServeProcess) -> list[int]:
         for pid in children.split()
         if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
-
-
-def test_a_port_in_use_is_reported(
-    small_models: Path, tmp_path: Path, server: KServeProcess
-) -> None:
-    completed = subprocess.run(
-        [
-            *(sys.executable, "-m", "armpy_serving.kserve", "--model_dir", str(small_models)),
-            *("--grpc_port", str(server.grpc_port), "--http_port", str(free_ports(1)[0])),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert completed.returncode == 1
-    assert str(server.grpc_port) in completed.stderr
 
 
 def test_the_answer_of_a_gone_client_is_not_computed(server: KServeProcess) -> None:

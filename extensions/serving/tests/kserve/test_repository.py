@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,34 +69,6 @@ def test_an_empty_folder_has_an_empty_index_and_cannot_be_served(tmp_path: Path)
     assert repository.index() == []
     with pytest.raises(InvalidArgumentError, match="there is no model"):
         repository.load_models()
-
-
-def test_a_folder_of_other_files_is_answered_with_the_option_for_a_model(tmp_path: Path) -> None:
-    for name in ("two.png", "one.png"):
-        (tmp_path / name).write_bytes(b"")
-    message = r"got one\.png, two\.png\. Pass the model file, or .* as --model_dir\."
-    with pytest.raises(InvalidArgumentError, match=message):
-        ArmpyModelRepository(tmp_path).load_models()
-
-
-def test_a_path_that_leads_nowhere_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    path = tmp_path / "digits.tflite"
-    path.write_bytes(b"")
-    message = rf"--model_dir .*digitz\.tflite: no such file or folder\. .* mean '{path}'\?"
-    with pytest.raises(InvalidArgumentError, match=message):
-        ArmpyModelRepository(tmp_path / "digitz.tflite").load_models()
-    with pytest.raises(InvalidArgumentError, match=r"Expected a model file, or a folder of models"):
-        ArmpyModelRepository(tmp_path / "missing").load_models()
-
-
-def test_a_misspelt_model_is_answered_with_the_nearest(small_models: Path, tmp_path: Path) -> None:
-    path = tmp_path / "halves.armpy"
-    path.write_bytes((small_models / "halves.armpy").read_bytes())
-    repository = ArmpyModelRepository(tmp_path, "halves")
-    repository.load_models()
-    with pytest.raises(ModelNotFoundError, match=r"got 'halfes'\. Did you mean 'halves'\?"):
-        repository.served_model("halfes")
-    repository.unload("halves")
 
 
 @pytest.mark.parametrize("option", ["--http_port", "--grpc_port"])
@@ -196,15 +166,6 @@ def test_a_load_with_a_wrong_body_is_400(server: KServeProcess, body: bytes, mes
     assert message in text
 
 
-def test_a_load_with_a_compressed_body_is_415(server: KServeProcess) -> None:
-    assert server.send("POST", LOAD, b"{}", {"Content-Encoding": "gzip"})[0] == 415
-
-
-@pytest.mark.parametrize("body", [b"", b"{}", b'{"parameters": {}}', b'{"parameters": {"a": 1}}'])
-def test_a_load_that_brings_nothing_is_answered(server: KServeProcess, body: bytes) -> None:
-    assert server.send("POST", LOAD, body)[0] == 200
-
-
 def test_tritonclient_loads_and_unloads_over_http(server: KServeProcess) -> None:
     triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
     client = triton.InferenceServerClient(server.http_address)
@@ -221,42 +182,6 @@ def test_models_are_loaded_and_unloaded_by_grpc(server: KServeProcess) -> None:
     assert change(server, "unload", "halves").isUnloaded
     assert change(server, "load", "halves").isLoaded
     assert server.send("GET", "/v2/models/halves/ready")[0] == 200
-
-
-TRITON = """
-import sys, tritonclient.grpc as triton
-with triton.InferenceServerClient(sys.argv[1]) as client:
-    for change in (client.load_model, client.unload_model):
-        try:
-            change("halves")
-        except triton.InferenceServerException as error:
-            print(error.status(), error.message())
-"""
-
-
-def test_tritonclient_has_to_load_and_unload_over_http(server: KServeProcess) -> None:
-    pytest.importorskip("tritonclient", reason="tritonclient is not installed")
-    # In a process of its own: both packages register messages of the same names.
-    completed = subprocess.run(
-        [sys.executable, "-c", TRITON, server.grpc_address],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    error = "StatusCode.INVALID_ARGUMENT request: the call names no model. Expected model_name"
-    lines = completed.stdout.splitlines()
-    assert len(lines) == 2
-    assert all(line.startswith(error) and "use its client for HTTP" in line for line in lines)
-
-
-@pytest.mark.parametrize("verb", ["load", "unload"])
-def test_a_call_that_names_no_model_is_an_invalid_argument(
-    server: KServeProcess, verb: str
-) -> None:
-    with pytest.raises(grpc_modules().grpc.RpcError, match="names no model") as caught:
-        change(server, verb, "")
-    assert caught.value.code().name == "INVALID_ARGUMENT"
 
 
 def change(server: KServeProcess, verb: str, name: str) -> Any:

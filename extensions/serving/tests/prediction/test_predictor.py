@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import threading
 from collections.abc import Callable
@@ -126,11 +125,6 @@ def test_other_columns_are_handed_on_as_they_are(file: Path) -> None:
     assert answers["id"] is ids
 
 
-def test_inputs_are_handed_on_if_wanted(file: Path) -> None:
-    answers = Predictor(file, keep_inputs=True)({"x": rows(5)})
-    assert [*answers] == ["x", "scores"]
-
-
 def test_columns_have_the_names_that_they_are_given(file: Path) -> None:
     predictor = Predictor(file, input_columns={"a": "x"}, output_columns={"b": "scores"})
     np.testing.assert_array_equal(predictor({"a": rows(5)})["b"], scores(rows(5)))
@@ -191,12 +185,6 @@ def test_lists_and_tuples_of_bytes_are_rows(file: Path, kind: Any, column: Any) 
     given[:, -1] = 0  # NumPy cuts trailing zeros of bytes
     answers = Predictor(file)({"x": column(kind(row.tobytes()) for row in given)})
     np.testing.assert_array_equal(answers["scores"], scores(given))
-
-
-@pytest.mark.parametrize("column", [list, lambda views: column_of(*views)])
-def test_views_of_numbers_are_these_numbers(file: Path, column: Any) -> None:
-    views = [memoryview(row.astype(np.int32)) for row in rows(5)]  # as many bytes as float32 has
-    np.testing.assert_array_equal(Predictor(file)({"x": column(views)})["scores"], scores(rows(5)))
 
 
 def test_flat_rows_are_folded() -> None:
@@ -300,14 +288,6 @@ def test_errors_of_an_execution_name_columns_and_rows(tmp_path: Path) -> None:
         assert type(failed.value) is type(failed.value.__cause__)
 
 
-def test_real_answers_have_their_type_with_no_rows_as_well() -> None:
-    predictor = Predictor(DIGITS, dequantize_outputs=True, signature="serving_default")
-    for count in (0, 3):
-        (made,) = predictor({"image": np.zeros((count, 16, 16, 1), np.int8)}).values()
-        assert made.dtype == np.float32
-        assert made.shape == (count, 10)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -360,20 +340,6 @@ def test_bytes_are_written_once_and_readable_by_the_owner_only(tmp_path: Path) -
     assert not [*folder.glob("*.tmp")]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_cache")
-def test_damaged_bytes_are_written_again(tmp_path: Path) -> None:
-    file = write_row_model(tmp_path / "model.tflite", 1)
-    predictor = Predictor(file.read_bytes())
-    predictor.prepare()
-    folder = node_folder()
-    assert folder is not None
-    (written,) = folder.glob("*.model")
-    written.write_bytes(b"something else")
-    assert Predictor(file.read_bytes(), max_rows=2).prepare().rows == 2
-    assert written.read_bytes() == file.read_bytes()
-
-
 def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
     armpy.load(write_row_model(tmp_path / "model.tflite", 1)).save(tmp_path / "model.armpy")
     contents = (tmp_path / "model.armpy").read_bytes()
@@ -393,23 +359,6 @@ def test_a_compiled_file_is_run_as_it_is(tmp_path: Path) -> None:
     np.testing.assert_array_equal(predictor({"x": rows(7)})["scores"], scores(rows(7)))
     assert predictor.prepare().rows == 4
     assert predictor.prepare().model.is_light
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_cache")
-def test_a_damaged_compiled_file_is_made_anew(
-    tmp_path: Path, prepared_anew: Callable[[Predictor], RowModel]
-) -> None:
-    file = write_row_model(tmp_path / "model.tflite", 1)
-    Predictor(file).prepare()
-    folder = node_folder()
-    assert folder is not None
-    (compiled,) = folder.glob("*.armpy")
-    sound = compiled.read_bytes()
-    compiled.write_bytes(sound[:100])
-    again = prepared_anew(Predictor(file))
-    assert again.model.is_light
-    assert compiled.read_bytes() != sound[:100]
 
 
 @pytest.mark.slow
@@ -478,31 +427,6 @@ def test_a_cache_that_others_can_write_to_costs_one_compilation_a_process(
     assert "ARMPY_CACHE_DIR" in caplog.text
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_cache")
-def test_a_damaged_compiled_file_that_stays_is_gone_around(
-    tmp_path: Path,
-    loads: list[Any],
-    monkeypatch: pytest.MonkeyPatch,
-    prepared_anew: Callable[[Predictor], RowModel],
-) -> None:
-    file = write_row_model(tmp_path / "model.tflite", 1)
-    predictor = Predictor(file)
-    predictor.prepare()
-    folder = node_folder()
-    assert folder is not None
-    (compiled,) = folder.glob("*.armpy")
-    compiled.write_bytes(compiled.read_bytes()[:100])
-    loads.clear()
-
-    def kept(path: str) -> None:
-        raise PermissionError(path)
-
-    monkeypatch.setattr("armpy_serving.prediction.model_source.os.unlink", kept)
-    answers = prepared_anew(predictor).run({"x": rows(5)}, {}, 5)
-    np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
-
-
 @needs_owners
 @pytest.mark.usefixtures("own_cache")
 def test_a_compiled_file_that_others_can_have_written_is_made_anew() -> None:
@@ -557,17 +481,6 @@ def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("own_cache")
-def test_a_node_compiles_once(tmp_path: Path) -> None:
-    file = write_row_model(tmp_path / "model.tflite", 1)
-    with FakeCluster(Predictor(file), 3) as cluster:
-        cluster.map([{"x": rows(5, n)} for n in range(9)])
-    folder = node_folder()
-    assert folder is not None
-    assert len([*folder.glob("*.armpy")]) == 1
-
-
-@pytest.mark.slow
 def test_no_row_is_lost_or_doubled_where_workers_are_killed(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     count = effort(12, 200)
@@ -598,20 +511,3 @@ def test_threads_are_those_that_the_engine_says(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", said)
     assert assigned_threads() == threads
-
-
-def test_no_more_threads_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "100000")
-    assert (assigned_threads() or 0) <= (os.cpu_count() or 1)
-
-
-def test_the_threads_reach_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loads: list[Any]
-) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    file = write_row_model(tmp_path / "model.tflite", 1)
-    Predictor(file).prepare()
-    assert {options["num_threads"] for *_, options in loads} == {1}
-    loads.clear()
-    Predictor(file, num_threads=2).prepare()
-    assert {options["num_threads"] for *_, options in loads} == {2}

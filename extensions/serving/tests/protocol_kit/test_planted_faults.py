@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
@@ -13,9 +11,6 @@ from typing import Any
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.errors import ModelNotFoundError
-from armpy_serving import protocol_kit
-from armpy_serving.commands.server_trial import check_served
 from armpy_serving.protocol_kit.http_rules import HTTP_RULES
 from armpy_serving.protocol_kit.kit import RuleOutcome, RuleResult, chosen_rules, try_server
 from armpy_serving.protocol_kit.target import CallError, HttpAnswer, TriedServer
@@ -274,63 +269,3 @@ def test_a_server_behind_a_socket_is_tried_by_the_command(
         assert document["is_passed"] is (code == 0)
         broken = [entry for entry in document["results"] if entry["outcome"] == "broken"]
         assert [entry["rule"] for entry in broken] == ["http/server/live"] * code
-
-
-def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "http://127.0.0.1:9", "--model", "m"]) == 2
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert re.fullmatch(
-        r"armpy: error: http://127\.0\.0\.1:9: no server: no answer: ConnectionRefusedError: .*\. "
-        r"Start one, as python -m armpy_serving\.kserve --model_dir FILE does at port 8080, or "
-        r"correct the URL\.\n",
-        error,
-    )
-
-
-def test_without_a_model_the_usage_has_the_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "http://127.0.0.1:9"]) == 2
-    usage = "armpy check-server [OPTIONS] URL --model NAME."
-    assert f"Missing option '--model'. Usage: {usage}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("index", "text"),
-    [
-        (None, "Correct the name of the model."),
-        (b"<html>", "Correct the name of the model."),
-        (b'{"models": []}', "Correct the name of the model."),
-        (b'[{"name": "digits"}]', "Expected a model that it has: 'digits'. Did you mean 'digits'?"),
-        (b'[{"name": "digit"}]', "Its log says why."),
-    ],
-)
-def test_a_model_that_a_server_does_not_have_is_one_line(
-    index: bytes | None,
-    text: str,
-    reference: ReferenceServer,
-) -> None:
-    def send(verb: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
-        if path == "/v2/repository/index" and index is not None:
-            return HttpAnswer(200, {}, index)
-        return reference.send(verb, path, body, headers)
-
-    check_served(TriedServer(NAME, send), "URL")
-    pattern = "^URL, model 'digit': the server does not serve this model: 404 .*"
-    with pytest.raises(ModelNotFoundError, match=pattern) as error:
-        check_served(TriedServer("digit", send), "URL")
-    assert str(error.value).endswith(text)
-
-
-def test_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "http://127.0.0.1:9", "--model", "m", "--list"]) == 0
-    assert capsys.readouterr().out.split() == [rule.id for rule in HTTP_RULES]
-
-
-def test_calls_of_grpc_say_what_they_need(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "grpc", None)
-    monkeypatch.delitem(sys.modules, "armpy_serving.protocol_kit.grpc_calls", raising=False)
-    monkeypatch.delitem(vars(protocol_kit), "grpc_caller", raising=False)
-    assert main(["check-server", "http://x", "--model", "m", "--grpc", "x:1", "--list"]) == 2
-    assert "Run: pip install grpcio protobuf" in capsys.readouterr().err

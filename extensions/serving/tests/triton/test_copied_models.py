@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -120,17 +119,6 @@ def external(folder: Path, location: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("location", ["net.onnx.data", "parts/w.bin"])
-def test_files_beside_the_model_go_with_it(
-    adapter: ModuleType, tmp_path: Path, location: str
-) -> None:
-    path = external(tmp_path, location)
-    code, output = exported(path)
-    assert code == 0, output
-    (tmp_path / location).unlink()
-    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
-
-
 @pytest.mark.parametrize("name", ["net.onnx", "model.onnx"])
 def test_a_model_whose_tensors_lie_in_its_own_file_is_copied(
     adapter: ModuleType, tmp_path: Path, name: str
@@ -139,33 +127,6 @@ def test_a_model_whose_tensors_lie_in_its_own_file_is_copied(
     code, output = exported(path)
     assert code == 0, output
     path.unlink()
-    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
-
-
-CODE_NAMES = (
-    "scipy.py",
-    "model.py",
-    f"__pycache__/model.{sys.implementation.cache_tag}.pyc",
-    "scipy/__init__.py",
-    "armpy.json",
-    "model.onnx",
-)
-"""Names that Python, armpy or the server would read otherwise in a version's folder."""
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("location", CODE_NAMES)
-def test_a_data_file_is_copied_under_a_generated_name(
-    adapter: ModuleType, tmp_path: Path, location: str
-) -> None:
-    code, output = exported(external(tmp_path, location))
-    assert code == 0, output
-    version = tmp_path / "r" / "m" / "1"
-    names = {str(path.relative_to(version)) for path in version.rglob("*")}
-    assert names == {"__pycache__", "armpy.json", "model.py", "model.onnx", "model.data.0"}
-    assert (version / "__pycache__").is_file()
-    data = (version / "model.data.0").read_bytes()
-    assert data == np.diag([2, 10]).astype(np.float32).tobytes()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import armpy
 from armpy import DataType, InvalidArgumentError, Quantization, TensorInfo
-from armpy_serving.triton.config import TritonOptions, config_text, model_config
+from armpy_serving.triton.config import TritonOptions, model_config
 from armpy_serving.triton.ensemble import EnsembleOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.step_settings import StepSettings, best_of
@@ -148,19 +148,6 @@ def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None
     assert armpy_command([*command, "-o", str(repository), "--name", "x"]) == 2
 
 
-def test_batch_that_cannot_be_opened_is_reported_with_the_option(tmp_path: Path) -> None:
-    with network(TensorInfo((), DataType.FLOAT32)) as model:
-        model.save(tmp_path / "one.armpy")
-    command = ["export-triton", f"{tmp_path}/one.armpy", "-o", f"{tmp_path}/r", "--max-batch", "8"]
-    code, output = armpy_output(command)
-    text = " ".join(output.split())
-    assert code != 0
-    assert "--max-batch: the model cannot be run on several items at once" in text
-    assert "Leave it out" in text
-    assert "Batcher" not in text
-    assert "Call the model itself" not in text
-
-
 def test_ensemble_has_a_step_on_each_side(tmp_path: Path) -> None:
     info = TensorInfo((1, 4), DataType.QASYMM_S8, SCALE)
     options = TritonOptions("m", max_batch=2)
@@ -176,10 +163,6 @@ def test_ensemble_has_a_step_on_each_side(tmp_path: Path) -> None:
     with network(info) as model, pytest.raises(InvalidArgumentError, match="best classes"):
         export_model(model, tmp_path / "b", five)
     assert not (tmp_path / "b").exists()
-
-
-def test_texts_are_quoted() -> None:
-    assert config_text({"name": 'a "b" \\'}) == 'name: "a \\"b\\" \\\\"\n'
 
 
 def test_scalars_and_empty_dimensions_have_a_form() -> None:

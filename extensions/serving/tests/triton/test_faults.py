@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +16,7 @@ from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
 from armpy_testing.effort import effort
 
-from .clients import CLIENTS, LEAST, Outcome, infer, load_it
+from .clients import LEAST, Outcome, infer, load_it
 from .conftest import Start
 
 SECONDS = effort(4.0, 60.0)
@@ -148,109 +141,6 @@ def test_replaced_model_loses_nothing(start: Start, tmp_path: Path, mode: str) -
     assert not outcome.errors, outcome.errors
 
 
-def wrong_requests() -> list[Any]:
-    """Calls that a server has to refuse, each in its way."""
-    from tritonclient import grpc
-
-    def ask(
-        name: str = "m",
-        tensor: str = "x",
-        shape: tuple[int, ...] = (1, WIDTH),
-        datatype: str = "FP32",
-        raw: bytes = bytes(4 * WIDTH),
-        **named: Any,
-    ) -> Any:
-        def call(client: Any) -> None:
-            tensor_input = grpc.InferInput(tensor, shape, datatype)
-            tensor_input._raw_content = raw
-            client.infer(name, [tensor_input, *named.pop("more", ())], **named)
-
-        return call
-
-    return [
-        ask(name="none"),
-        ask(model_version="7"),
-        ask(tensor="z"),
-        ask(datatype="INT32"),
-        ask(datatype="BYTES"),
-        ask(shape=(1, WIDTH + 1), raw=bytes(4 * WIDTH + 4)),
-        ask(shape=(WIDTH,)),
-        ask(shape=(9, WIDTH), raw=bytes(36 * WIDTH)),
-        ask(shape=(-1, WIDTH)),
-        ask(raw=bytes(7)),
-        ask(raw=bytes(4 * WIDTH + 4)),
-        ask(outputs=[grpc.InferRequestedOutput("none")]),
-        ask(datatype="NONE"),
-    ]
-
-
-def test_wrong_requests_leave_the_others_alone(start: Start, tmp_path: Path) -> None:
-    from tritonclient.utils import InferenceServerException
-
-    put(tmp_path / "repository", times(2, None, WIDTH))
-    server = start(tmp_path / "repository")
-    wrong = wrong_requests()
-    assert len(wrong) >= 12
-    refusals: set[str] = set()
-
-    def ask(client: Any, number: int, turn: int) -> bool:
-        if number % 4:
-            return doubles(client, number, turn)
-        try:
-            wrong[turn % len(wrong)](client)
-        except InferenceServerException as error:
-            refusals.add(str(error.message()))
-            return True
-        return False
-
-    outcome = load_it(
-        server.grpc, SECONDS, ask, is_enough=lambda it: it.right >= LEAST and len(refusals) >= 8
-    )
-    assert_no_wrong(outcome)
-    assert not outcome.errors, outcome.errors
-    assert len(refusals) >= 8, refusals
-    assert len(server.instances()) == 1
-
-
-def test_memory_limit_refuses_what_is_too_large_alone(start: Start, tmp_path: Path) -> None:
-    settings = InstanceSettings("", {"memory_limit_bytes": 4 << 20})
-    put(tmp_path / "repository", times(2, None), settings, max_batch=0)
-    server = start(tmp_path / "repository")
-
-    def ask(client: Any, number: int, turn: int) -> bool:
-        x = np.full(1 << 21 if number % 8 == 0 else 100 + turn % 3, number, np.float32)
-        return bool(np.array_equal(infer(client, "m", x), 2 * x))
-
-    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
-    assert_no_wrong(outcome)
-    assert outcome.errors
-    assert all("memory" in text for text in outcome.errors), outcome.errors
-
-
-def test_connections_that_close_cost_the_others_nothing(start: Start, tmp_path: Path) -> None:
-    put(tmp_path / "repository", times(2, None, WIDTH), queue_delay_us=3000)
-    server = start(tmp_path / "repository")
-    gone = Counter[int]()
-
-    def ask(client: Any, number: int, turn: int) -> bool:
-        if number % 2:
-            return doubles(client, number, turn)
-        x = row(number, turn)
-        about = {"name": "x", "datatype": "FP32", "shape": x.shape, "data": x.ravel().tolist()}
-        with closing(HTTPConnection(server.http, timeout=10)) as connection:
-            connection.request("POST", "/v2/models/m/infer", json.dumps({"inputs": [about]}))
-            gone[number] += 1
-            if turn % 4:  # before its batch begins, while it is run, or when the answer is there
-                time.sleep(turn % 4 * 0.0015)
-        return True
-
-    outcome = load_it(server.grpc, SECONDS, ask)
-    assert_no_wrong(outcome)
-    assert not outcome.errors
-    assert len(gone) == CLIENTS // 2
-    assert not server.has_crashed()
-
-
 def test_calls_that_are_cancelled_cost_the_others_nothing(start: Start, tmp_path: Path) -> None:
     put(tmp_path / "repository", times(2, None, WIDTH), queue_delay_us=3000)
     server = start(tmp_path / "repository")
@@ -269,29 +159,6 @@ def test_calls_that_are_cancelled_cost_the_others_nothing(start: Start, tmp_path
     assert outcome.errors
     assert all("Deadline" in text or "CANCEL" in text for text in outcome.errors), outcome.errors
     assert not load_it(server.grpc, 1.0, doubles).errors
-
-
-def test_a_passed_deadline_is_reported(start: Start, tmp_path: Path) -> None:
-    put(
-        tmp_path / "repository",
-        times(2, None, WIDTH),
-        timeout_us=1_000_000,
-        own_timeout=True,
-        queue_delay_us=500,
-    )
-    server = start(tmp_path / "repository")
-
-    def ask(client: Any, number: int, turn: int) -> bool:
-        x = row(number, turn)
-        hasty = {"timeout": 300} if number % 2 else {}
-        return bool(np.array_equal(infer(client, "m", x, **hasty), 2 * x))
-
-    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
-    assert_no_wrong(outcome)
-    texts = [text.lower() for text in outcome.errors]
-    assert texts, "no deadline has passed"
-    # The server's queue, the model's run, and an answer that came too late say it in their words.
-    assert all("time" in text or "deadline" in text for text in texts), texts
 
 
 FAULTY = """
@@ -326,30 +193,3 @@ def test_crash_of_an_isolated_backend_ends_its_own_requests(start: Start, tmp_pa
     assert_no_wrong(outcome)
     assert outcome.errors
     assert server.instances() == before, "the instance has gone with the backend"
-
-
-@pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk without room."""
-    place = tmp_path / "full"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "tmpfs", str(place)]
-    if (
-        sys.platform != "linux"
-        or subprocess.run(command, capture_output=True, check=False).returncode
-    ):
-        pytest.skip("a small disk cannot be mounted here")
-    try:
-        with pytest.raises(OSError, match="No space left"):
-            (place / "filled").write_bytes(bytes(1 << 20))
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def test_full_disk_of_caches_is_no_matter(start: Start, tmp_path: Path, full_disk: Path) -> None:
-    put(tmp_path / "repository", times(2, None, WIDTH))
-    server = start(tmp_path / "repository", variables={"ARMPY_CACHE_DIR": str(full_disk)})
-    outcome = load_it(server.grpc, SECONDS, doubles)
-    assert_no_wrong(outcome)
-    assert not outcome.errors, outcome.errors

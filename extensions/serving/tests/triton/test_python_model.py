@@ -56,19 +56,6 @@ def loaded(adapter: ModuleType, tmp_path: Path) -> Iterator[Loaded]:
         instance.finalize()
 
 
-def watch_models(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
-    """The model of each run from now on."""
-    seen: list[Model] = []
-    run = Model.run
-
-    def watched(model: Model, *rest: Any) -> Any:
-        seen.append(model)
-        return run(model, *rest)
-
-    monkeypatch.setattr(Model, "run", watched)
-    return seen
-
-
 def watch_runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Inputs of each run of a model from now on."""
     seen: list[Any] = []
@@ -237,12 +224,6 @@ def test_scalar_has_a_dimension_for_the_server(loaded: Loaded) -> None:
     assert values(answer) == [6]
 
 
-def test_row_without_dimensions_has_one_for_the_server(loaded: Loaded) -> None:
-    instance = loaded(doubling(None), max_batch=4)
-    answers = instance.execute([request([3]), request([4], [5])])
-    assert [values(answer) for answer in answers] == [[[6]], [[8], [10]]]
-
-
 def test_bfloat16_goes_by_its_bits(loaded: Loaded) -> None:
     net = Network()
     value = net.input("x", TensorInfo((2,), DataType.BFLOAT16))
@@ -255,16 +236,6 @@ def test_bfloat16_goes_by_its_bits(loaded: Loaded) -> None:
     assert output.array.tolist() == [[0x3F80], [0xC000]]
     del answer, output
     assert not bfloat._lent, "the memory that was read is released"
-
-
-def test_byte_that_is_no_bool_is_refused(loaded: Loaded) -> None:
-    net = Network()
-    value = net.input("x", TensorInfo((2,), DataType.BOOLEAN))
-    net.output("y", net.add(ops.Reshape(target_shape=(2, 1)), value))
-    instance = loaded(net)
-    odd = np.array([1, 2], np.uint8).view(np.bool_)
-    (answer,) = instance.execute([InferenceRequest([Tensor("x", odd)])])
-    assert answer.error().code() == TritonError.INVALID_ARG
 
 
 def test_metrics_are_added_up_by_the_server(
@@ -336,16 +307,3 @@ def test_model_that_fails_its_first_run_is_not_loaded(
     monkeypatch.setattr(Model, "warm_up", warm_up)
     with pytest.raises(DeadObjectError, match="gone"):
         loaded(doubling(2))
-
-
-def test_closed_model_is_not_ready_and_can_be_tried_elsewhere(
-    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    instance = loaded(doubling(2))
-    models = watch_models(monkeypatch)
-    instance.execute([InferenceRequest([Tensor("x", np.ones(2, np.float32))])])
-    assert instance.is_ready()
-    models[0].close()
-    assert not instance.is_ready()
-    (answer,) = instance.execute([InferenceRequest([Tensor("x", np.ones(2, np.float32))])])
-    assert answer.error().code() == TritonError.UNAVAILABLE

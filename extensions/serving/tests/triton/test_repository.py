@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +28,6 @@ def test_repository_that_is_a_mount_is_refused_before_anything_is_compiled() -> 
     with pytest.raises(InvalidArgumentError, match="another file system") as error:
         check_free(Path("/dev/shm"), "armpy_m", 1, force=True)
     assert "folder in it" in error.value.fix
-
-
-def write_empty(version: int, folder: Path) -> None:
-    """Write a version of nothing."""
-    (folder / str(version)).mkdir()
-
-
-@pytest.mark.slow
-def test_exports_side_by_side_lose_no_version(tmp_path: Path) -> None:
-    repository = tmp_path / "repository"
-    both = threading.Barrier(2, timeout=20)
-
-    def put(first: int) -> None:
-        for version in range(first, 21, 2):
-            both.wait()
-            write = partial(write_empty, version)
-            put_model(repository, "m", version, write, force=False)
-
-    threads = [threading.Thread(target=put, args=(number,)) for number in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert sorted(map(int, os.listdir(repository / "m"))) == list(range(1, 21))
-    assert os.listdir(tmp_path) == ["repository"], "locks are taken away"
 
 
 def test_version_that_another_export_has_put_meanwhile_stays(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from armpy import DataType, InvalidArgumentError, Model, TensorInfo
 from armpy_serving.triton.config import TritonOptions
-from armpy_serving.triton.ensemble import EnsembleOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.settings import InstanceSettings
 from armpy_serving.triton.version_file import VersionFile
@@ -47,20 +46,6 @@ def test_version_of_another_model_is_refused(
         assert (tmp_path / "m" / "config.pbtxt").read_text() == before
         export_model(other, tmp_path, TritonExport(triton_options, force=True))
     assert (tmp_path / "m" / "config.pbtxt").read_text() != before
-
-
-def test_version_of_another_ensemble_is_refused_before_anything_is_put(tmp_path: Path) -> None:
-    for version, mean in ((1, (1.0,)), (2, ())):
-        triton_export = TritonExport(
-            TritonOptions("m", version), ensemble=EnsembleOptions(mean=mean)
-        )
-        with network(REAL) as model:
-            if version == 1:
-                export_model(model, tmp_path, triton_export)
-            else:
-                with pytest.raises(InvalidArgumentError, match="version 1"):
-                    export_model(model, tmp_path, triton_export)
-    assert not list(tmp_path.glob("*/2"))
 
 
 def test_what_was_written_into_the_configuration_stays(
