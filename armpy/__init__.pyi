@@ -22,7 +22,6 @@ from armpy.errors import (
     MemoryImportError as MemoryImportError,
     MemoryLimitError as MemoryLimitError,
     MemoryValidationError as MemoryValidationError,
-    NnapiError as NnapiError,
     ParserError as ParserError,
     PreparationTimeoutError as PreparationTimeoutError,
     PluginError as PluginError,

@@ -1,4 +1,4 @@
-from armpy.errors import NnapiError as NnapiError, ResultCode as ResultCode
+from armpy_nnapi.errors import NnapiError as NnapiError, ResultCode as ResultCode
 from armpy_nnapi.run.burst import Burst as Burst
 from armpy_nnapi.model.builder import ModelBuilder as ModelBuilder
 from armpy_nnapi.model.builder import ModelOperand as ModelOperand

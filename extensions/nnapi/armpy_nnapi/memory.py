@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from armpy.backend import ExternalMemory
-from armpy.errors import MemoryImportError, MemoryLimitError, NnapiError, ResultCode
+from armpy.errors import MemoryImportError, MemoryLimitError
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.results import (
     bad_data,
     bad_state,

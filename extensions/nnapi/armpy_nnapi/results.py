@@ -18,10 +18,9 @@ from armpy.errors import (
     MemoryExportError,
     MemoryImportError,
     MemoryLimitError,
-    NnapiError,
     PreparationTimeoutError,
-    ResultCode,
 )
+from armpy_nnapi.errors import NnapiError, ResultCode
 
 # Each in front of the kinds that it is one of: the first that fits decides.
 RESULT_CODES: Mapping[type[BaseException], ResultCode] = MappingProxyType(

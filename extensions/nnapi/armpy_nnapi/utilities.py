@@ -22,7 +22,6 @@ from typing import TypeAlias, overload
 
 from armpy.backend import PerformanceFigures
 from armpy.compiler.devices import UNKNOWN_PERFORMANCE
-from armpy.errors import NnapiError
 from armpy_nnapi.capabilities import Capabilities
 from armpy_nnapi.codes import (
     MAX_SIZE_BYTES,
@@ -32,6 +31,7 @@ from armpy_nnapi.codes import (
     is_extension,
 )
 from armpy_nnapi.description.model_description import ModelDescription
+from armpy_nnapi.errors import NnapiError
 from armpy_nnapi.model.model import Model
 from armpy_nnapi.results import bad_data, require_data
 from armpy_nnapi.validation.described import described

@@ -12,7 +12,6 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import IBackendInternal
-from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
 from armpy_nnapi import (
     Compilation,
@@ -22,9 +21,11 @@ from armpy_nnapi import (
     Model,
     ModelBuilder,
     ModelOperand,
+    NnapiError,
     OperandCode,
     OperandType,
     OperationCode,
+    ResultCode,
 )
 from armpy_testing.backends.fake_backends import registry_of
 

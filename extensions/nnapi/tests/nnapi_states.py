@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from armpy.errors import NnapiError, ResultCode
-from armpy_nnapi import DURATION_UNAVAILABLE
+from armpy_nnapi import DURATION_UNAVAILABLE, NnapiError, ResultCode
 
 from . import nnapi_world as of
 from .nnapi_world import Do, World

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
-from armpy.errors import BackendError, ResultCode
+from armpy.errors import BackendError
 from armpy_nnapi import (
     Burst,
     Compilation,
@@ -23,6 +23,7 @@ from armpy_nnapi import (
     OperationCode,
     PreferenceCode,
     Priority,
+    ResultCode,
 )
 from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.scripted_backend import ScriptedBackend, raises, waits

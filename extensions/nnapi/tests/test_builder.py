@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from armpy.errors import ResultCode
 from armpy_nnapi import (
     FuseCode,
     Model,
@@ -17,6 +16,7 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     PaddingCode,
+    ResultCode,
 )
 from armpy_nnapi.description.model_description import OperationNode, Subgraph
 from armpy_nnapi.operations import definitions

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from armpy.backend import CacheUse, Capability
-from armpy.errors import NnapiError, ResultCode
 from armpy.types import Priority
 from armpy_nnapi import (
     Compilation,
     Model,
     ModelBuilder,
+    NnapiError,
     OperandCode,
     OperandType,
     OperationCode,
     PreferenceCode,
+    ResultCode,
 )
 from armpy_nnapi.devices import DeviceManager
 from armpy_testing.backends.scripted_backend import (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from armpy.errors import LayerValidationError, ResultCode
+from armpy.errors import LayerValidationError
 from armpy.execution import RuntimeOptions
 from armpy.ops import ElementwiseBinary
 from armpy.types import DeviceType
@@ -22,6 +22,7 @@ from armpy_nnapi import (
     OperandType,
     OperationCode,
     PreferenceCode,
+    ResultCode,
 )
 from armpy_nnapi.description.model_description import (
     Lifetime,

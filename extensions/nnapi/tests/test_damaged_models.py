@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
+from armpy_nnapi import NnapiError
 from armpy_nnapi.compile.compilation import Compilation
 from armpy_nnapi.conformance.random_graphs.generator import RandomModel
 from armpy_nnapi.description.model_description import ModelDescription

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.errors import ResultCode
-from armpy_nnapi import FeatureLevel, OperandCode, OperationCode, validate_operation
+from armpy_nnapi import FeatureLevel, OperandCode, OperationCode, ResultCode, validate_operation
 from armpy_nnapi.codes import (
     OPERAND_TRAITS,
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from armpy.backend import IBackendContext
-from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError, ResultCode
+from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.ops import ElementwiseBinary
 from armpy.types import DeviceType
 from armpy_nnapi import (
@@ -21,6 +21,7 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     OperationCode,
+    ResultCode,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
 

@@ -9,13 +9,13 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
-from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.ops import Activation
 from armpy_nnapi import (
     DeviceManager,
     Model,
     ModelBuilder,
+    NnapiError,
     OperandCode,
     OperandType,
     graph_dump,

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from armpy.errors import NnapiError, ResultCode
 from armpy_nnapi import (
     MAXIMUM_LOOP_TIMEOUT_NS,
     Burst,
@@ -18,9 +17,11 @@ from armpy_nnapi import (
     Execution,
     Memory,
     Model,
+    NnapiError,
     OperandCode,
     OperandType,
     OperationCode,
+    ResultCode,
 )
 
 from .nnapi_models import (

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import current_timing
-from armpy.errors import BackendError, NnapiError, ResultCode
+from armpy.errors import BackendError
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     DURATION_UNAVAILABLE,
@@ -27,10 +27,12 @@ from armpy_nnapi import (
     Memory,
     Model,
     ModelBuilder,
+    NnapiError,
     OperandCode,
     OperandType,
     OperationCode,
     Priority,
+    ResultCode,
 )
 from armpy_nnapi.run.fence_watch import FenceWatch
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, raises, right

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy_nnapi import (
@@ -28,8 +27,10 @@ from armpy_nnapi import (
     Event,
     Execution,
     ModelBuilder,
+    NnapiError,
     OperandType,
     Priority,
+    ResultCode,
 )
 from armpy_testing.effort import effort
 from armpy_testing.watchdogs import use_watchdog

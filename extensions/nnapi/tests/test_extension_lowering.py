@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation
-from armpy.errors import ArmpyError, BackendError, NnapiError, ResultCode
+from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_nnapi import NnapiError, ResultCode
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import (
     ExtensionTypeInformation,

@@ -11,8 +11,7 @@ from types import ModuleType
 import pytest
 
 from armpy.backend import Extension, ExtensionOperandType
-from armpy.errors import NnapiError, ResultCode
-from armpy_nnapi import codes
+from armpy_nnapi import NnapiError, ResultCode, codes
 from armpy_nnapi.description.model_description import ExtensionTypeInformation
 from armpy_nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE, AllowList, running_program
 from armpy_nnapi.extensions.extensions import TypeManager

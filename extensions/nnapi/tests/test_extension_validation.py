@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.errors import ResultCode
 from armpy.execution import RuntimeOptions
 from armpy_nnapi import (
     Compilation,
@@ -19,6 +18,7 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     OperationCode,
+    ResultCode,
 )
 from armpy_nnapi.description.model_description import (
     ExtensionTypeInformation,

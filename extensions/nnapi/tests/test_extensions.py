@@ -13,16 +13,17 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import (
     IBackendInternal,
 )
-from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
 from armpy_nnapi import (
     Compilation,
     DeviceManager,
     Execution,
     Model,
+    NnapiError,
     OperandCode,
     OperandType,
     OperationCode,
+    ResultCode,
 )
 from armpy_nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE
 from armpy_testing.backends.fake_backends import registry_of

@@ -13,11 +13,9 @@ from armpy.errors import (
     DeadObjectError,
     ExecutionTimeoutError,
     MemoryLimitError,
-    NnapiError,
-    ResultCode,
 )
 from armpy.ops import ElementwiseBinary
-from armpy_nnapi import Compilation, DeviceManager
+from armpy_nnapi import Compilation, DeviceManager, NnapiError, ResultCode
 from armpy_testing.backends.scripted_backend import ScriptedBackend, raises
 
 from .nnapi_models import FLOAT_OPEN, devices_of, fails, floats, sum_model

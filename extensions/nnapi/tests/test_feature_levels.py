@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from armpy.errors import ResultCode
 from armpy_nnapi import (
     DURATION_UNAVAILABLE,
     Compilation,
@@ -21,6 +20,7 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     PaddingCode,
+    ResultCode,
 )
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.extensions.extensions import no_extensions

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.errors import ResultCode
-from armpy_nnapi import Model, OperandCode, OperandType, OperationCode, validate_model
+from armpy_nnapi import Model, OperandCode, OperandType, OperationCode, ResultCode, validate_model
 from armpy_nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy import BackendRegistry, NnapiError, RuntimeOptions
-from armpy.errors import ResultCode
+from armpy import BackendRegistry, RuntimeOptions
 from armpy_nnapi import (
     DURATION_UNAVAILABLE,
     Compilation,
@@ -15,6 +14,8 @@ from armpy_nnapi import (
     DurationCode,
     Execution,
     ModelBuilder,
+    NnapiError,
+    ResultCode,
 )
 from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import FaultyBackend

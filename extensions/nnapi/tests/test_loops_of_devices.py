@@ -9,7 +9,6 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import Capability
-from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
 from armpy_nnapi import (
     Compilation,
@@ -17,8 +16,10 @@ from armpy_nnapi import (
     Execution,
     Model,
     ModelBuilder,
+    NnapiError,
     OperandCode,
     OperandType,
+    ResultCode,
 )
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.looping_backend import LoopingBackend

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.errors import ResultCode
-from armpy_nnapi import Execution, Memory, Model, OperationCode
+from armpy_nnapi import Execution, Memory, Model, OperationCode, ResultCode
 
 from .nnapi_models import (
     FLOAT_2,

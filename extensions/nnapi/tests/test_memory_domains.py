@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import DeviceInfo
-from armpy.errors import BackendError, MemoryLimitError, ResultCode
+from armpy.errors import BackendError, MemoryLimitError
 from armpy.ops import BinaryOperation
 from armpy.types import DeviceType
 from armpy_nnapi import (
@@ -22,6 +22,7 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     OperationCode,
+    ResultCode,
 )
 from armpy_nnapi.memory_domains.described_memory import DescribedMemory
 from armpy_testing.backends.device_memory import BufferDevice

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from armpy.errors import ResultCode
-from armpy_nnapi import Memory, Model, OperandCode, OperandType, OperationCode
+from armpy_nnapi import Memory, Model, OperandCode, OperandType, OperationCode, ResultCode
 from armpy_nnapi.description.model_description import Lifetime
 
 from .nnapi_models import (

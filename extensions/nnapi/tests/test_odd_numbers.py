@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
+from armpy_nnapi import NnapiError
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy_nnapi.compile.compilation import Compilation
 from armpy_nnapi.conformance.random_graphs.making import assemble, random_call, results_of

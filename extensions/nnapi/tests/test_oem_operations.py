@@ -27,7 +27,6 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
 from armpy.ops import Operand
 from armpy.ops.operation import OperandInfos, Operation
@@ -37,9 +36,11 @@ from armpy_nnapi import (
     DeviceManager,
     Execution,
     Model,
+    NnapiError,
     OperandCode,
     OperandType,
     OperationCode,
+    ResultCode,
 )
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.vendor_extension import RecordsBackend

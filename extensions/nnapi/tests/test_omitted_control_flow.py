@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armpy.errors import ResultCode
 from armpy.ops.operation import Array
-from armpy_nnapi import Model, OperandCode, OperandType, OperationCode
+from armpy_nnapi import Model, OperandCode, OperandType, OperationCode, ResultCode
 
 from .nnapi_models import (
     BOOL_1,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armpy.errors import ResultCode
-from armpy_nnapi import OperandCode, OperandType
+from armpy_nnapi import OperandCode, OperandType, ResultCode
 from armpy_nnapi.description.model_description import ExtensionTypeInformation
 from armpy_nnapi.description.operand_type import validate_operand_type
 

@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from armpy.errors import NnapiError, ResultCode
 from armpy.types import Preference, Priority
-from armpy_nnapi import Compilation, PreferenceCode
+from armpy_nnapi import Compilation, NnapiError, PreferenceCode, ResultCode
 from armpy_testing.backends.scripted_backend import Script, ScriptedBackend, sleeps
 
 from .nnapi_models import devices_of, sum_model

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.errors import ResultCode
-from armpy_nnapi import OperandCode
+from armpy_nnapi import OperandCode, ResultCode
 from armpy_nnapi.description.model_description import Lifetime, Operand, Subgraph
 from armpy_nnapi.description.request import (
     Request,

@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 from armpy import errors
-from armpy.errors import ArmpyError, NnapiError, ResultCode
+from armpy.errors import ArmpyError
+from armpy_nnapi import NnapiError, ResultCode
 from armpy_nnapi.results import as_nnapi_error, result_codes
 
 from .nnapi_models import fails

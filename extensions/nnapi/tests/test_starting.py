@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from armpy.backend import current_timing
-from armpy.errors import ResultCode
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     Compilation,
@@ -22,6 +21,7 @@ from armpy_nnapi import (
     Event,
     Execution,
     Priority,
+    ResultCode,
 )
 from armpy_nnapi.run.fences import Fence
 from armpy_testing.backends.scripted_backend import Call, in_order, raises, waits

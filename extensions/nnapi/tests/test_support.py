@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
-from armpy.errors import ResultCode
 from armpy.execution import RuntimeOptions
 from armpy.ops import ElementwiseBinary, Pooling2d
 from armpy.ops.operation import Array, OperandInfos, Operation
@@ -25,6 +24,7 @@ from armpy_nnapi import (
     OperandType,
     OperationCode,
     PaddingCode,
+    ResultCode,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
 

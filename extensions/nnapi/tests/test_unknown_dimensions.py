@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from armpy.errors import ResultCode
-from armpy_nnapi import Execution, Model, OperandCode, OperandType, OperationCode
+from armpy_nnapi import Execution, Model, OperandCode, OperandType, OperationCode, ResultCode
 
 from .nnapi_models import (
     INT,

@@ -10,12 +10,12 @@ import pytest
 
 from armpy.backend import PerformanceFigures
 from armpy.compiler.devices import UNKNOWN_PERFORMANCE
-from armpy.errors import ResultCode
 from armpy_nnapi import (
     Capabilities,
     Model,
     ModelBuilder,
     OperandCode,
+    ResultCode,
     align_bytes_needed,
     compliant_with,
     convert_to,

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.errors import ResultCode
 from armpy_nnapi import (
     Model,
     ModelBuilder,
@@ -14,6 +13,7 @@ from armpy_nnapi import (
     OperandType,
     OperationCode,
     PaddingCode,
+    ResultCode,
     compliant_slice,
     convert,
     minimum_feature_level,

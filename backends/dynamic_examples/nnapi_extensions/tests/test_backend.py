@@ -10,9 +10,16 @@ import pytest
 from armpy_example_extensions import fibonacci, samples
 from armpy_example_extensions.fibonacci import QuantParams
 
-from armpy.errors import NnapiError, ResultCode
 from armpy_conformance import run_conformance
-from armpy_nnapi import Compilation, Model, OperandCode, OperandType, OperationCode
+from armpy_nnapi import (
+    Compilation,
+    Model,
+    NnapiError,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    ResultCode,
+)
 
 BACKEND_ID = "ExampleExtensions"
 

@@ -21,8 +21,6 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
     LayerValidationError,
-    NnapiError,
-    ResultCode,
     UnimplementedError,
 )
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime
@@ -34,6 +32,7 @@ from armpy_nnapi.compile.outputs import OutputShapes
 from armpy_nnapi.compile.signature import ExecutionSignature
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.devices import Device, DeviceManager, common_manager
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.extensions.extensions import ExtensionLookup
 from armpy_nnapi.lowering.lower_model import lower_model
 from armpy_nnapi.model.model import Model

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from armpy.errors import NnapiError, ResultCode
 from armpy.ops.operation import Array
 from armpy_nnapi.compile.signature import ArgumentSlot
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.results import check_index, require_data
 
 

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from armpy.backend import Extension, ExtensionOperandType, ExtensionOperation, IBackendInternal
 from armpy.backend.extension import LARGEST_EXTENSION_ID
-from armpy.errors import NnapiError
 from armpy.types import BackendId
 from armpy_nnapi.codes import EXTENSION_PREFIX_SHIFT, MAX_EXTENSION_PREFIX
 from armpy_nnapi.description.model_description import ExtensionTypeInformation
+from armpy_nnapi.errors import NnapiError
 from armpy_nnapi.extensions.allow_list import AllowList, running_program
 from armpy_nnapi.results import bad_data, unexpected_null
 

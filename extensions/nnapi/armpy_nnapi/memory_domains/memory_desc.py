@@ -7,7 +7,7 @@ from dataclasses import replace
 from numbers import Real
 from weakref import ref
 
-from armpy.errors import ArmpyError, NnapiError
+from armpy.errors import ArmpyError
 from armpy.model.device_memory import (
     TensorRole,
     allocate_device_memory,
@@ -18,6 +18,7 @@ from armpy_nnapi.codes import FeatureLevel
 from armpy_nnapi.compile.compilation import Compilation
 from armpy_nnapi.description.model_description import Operand
 from armpy_nnapi.description.request import combine_dimensions
+from armpy_nnapi.errors import NnapiError
 from armpy_nnapi.memory import IMemoryDesc
 from armpy_nnapi.memory_domains.described_memory import DescribedMemory, Role, same_metadata
 from armpy_nnapi.results import (

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from armpy.backend.extension import LARGEST_EXTENSION_ID
-from armpy.errors import NnapiError
 from armpy_nnapi.codes import (
     EXTENSION_PREFIX_SHIFT,
     OPERAND_TRAITS,
@@ -23,6 +22,7 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy_nnapi.errors import NnapiError
 from armpy_nnapi.extensions.extensions import ExtensionLookup, no_extensions
 from armpy_nnapi.results import bad_data
 from armpy_nnapi.validation.described import IModel, described

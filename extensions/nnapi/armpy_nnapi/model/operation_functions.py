@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import NnapiError
 from armpy_nnapi.codes import OPERAND_TRAITS, FuseCode, OperandCode, OperationCode
+from armpy_nnapi.errors import NnapiError
 from armpy_nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions
 from armpy_nnapi.results import bad_data
 

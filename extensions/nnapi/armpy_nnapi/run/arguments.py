@@ -7,7 +7,6 @@ from weakref import ref
 
 import numpy as np
 
-from armpy.errors import NnapiError, ResultCode
 from armpy.ops.operation import Array
 from armpy_nnapi.compile.compilation import Compilation
 from armpy_nnapi.compile.outputs import OutputShapes
@@ -15,6 +14,7 @@ from armpy_nnapi.compile.signature import ArgumentSlot, ExecutionSignature, Rene
 from armpy_nnapi.description.buffers import writable_bytes
 from armpy_nnapi.description.operand_type import OperandType
 from armpy_nnapi.description.request import check_dimensions
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.memory import Memory
 from armpy_nnapi.memory_domains.described_memory import DescribedMemory, Role
 from armpy_nnapi.memory_domains.memory_uses import PLACEHOLDER, MemoryUses

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from armpy.errors import NnapiError, ResultCode
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.results import as_integer, require_data
 from armpy_nnapi.run.fence_watch import fence_watch
 from armpy_nnapi.run.fences import Fence, wait_for_fence

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from armpy.core.vlog import is_on
-from armpy.errors import NnapiError, ResultCode
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import DurationCode
 from armpy_nnapi.compile.compilation import Compilation
 from armpy_nnapi.description.operand_type import OperandType
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.memory import Memory
 from armpy_nnapi.results import bad_state, check_kind, log_end, require_data, unexpected_null
 from armpy_nnapi.run.arguments import ExecutionArguments

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from armpy.backend import ExecutionTiming
 from armpy.backend.timing import enter_timing, leave_timing
-from armpy.errors import NnapiError, ResultCode
 from armpy_nnapi.codes import DurationCode
 from armpy_nnapi.compile.outputs import OutputShapes
 from armpy_nnapi.compile.signature import ArgumentSlot
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.results import bad_data, bad_state
 
 DURATION_UNAVAILABLE = 2**64 - 1

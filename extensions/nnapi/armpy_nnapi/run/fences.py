@@ -8,7 +8,7 @@ import re
 import select
 import weakref
 
-from armpy.errors import NnapiError, ResultCode
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.results import bad_data
 
 _GOOD = 1

@@ -9,13 +9,14 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from armpy.backend import ExecutionTiming, timed_by
-from armpy.errors import ExecutionTimeoutError, NnapiError, ResultCode
+from armpy.errors import ExecutionTimeoutError
 from armpy.execution import deadline_in
 from armpy.execution.calls import async_execution
 from armpy.execution.calls.invocation import Invocation
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.ops.operation import Array
 from armpy_nnapi.compile.compilation import Compilation
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.results import as_event_error, check_kind, unexpected_null
 from armpy_nnapi.run.arguments import ExecutionArguments
 from armpy_nnapi.run.events import Event, when_all_are_done

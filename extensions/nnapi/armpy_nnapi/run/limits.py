@@ -9,9 +9,9 @@ from numbers import Real
 import numpy as np
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import NnapiError, ResultCode
 from armpy.execution import deadline_in
 from armpy.execution.scheduling.loop_timeout import UNSET, Unset
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.results import bad_data
 
 _log = logging.getLogger("armpy_nnapi")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from armpy.errors import LayerValidationError, NnapiError, ResultCode
+from armpy.errors import LayerValidationError
 from armpy.graph.nesting import MAX_NESTING
 from armpy_nnapi.codes import (
     CONTROL_FLOW_CODES,
@@ -25,6 +25,7 @@ from armpy_nnapi.description.model_description import (
     Subgraph,
 )
 from armpy_nnapi.description.operand_type import OperandType, validate_operand_type
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.extensions.validation import check_extensions
 from armpy_nnapi.operations import Arguments, definitions
 from armpy_nnapi.results import as_bad_data, bad_data, require_data

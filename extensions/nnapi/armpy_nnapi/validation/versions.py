@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import NnapiError, ResultCode
 from armpy_nnapi.codes import (
     LATEST_FEATURE_LEVEL,
     FeatureLevel,
@@ -19,6 +18,7 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
+from armpy_nnapi.errors import NnapiError, ResultCode
 from armpy_nnapi.validation.described import IModel, described
 from armpy_nnapi.validation.trailing_defaults import without_trailing_defaults
 from armpy_nnapi.validation.validate_model import validate_operation

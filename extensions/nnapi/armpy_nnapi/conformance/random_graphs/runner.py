@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -30,6 +29,7 @@ from armpy_nnapi.conformance.vectors.runner import Progress, VectorsResult, coll
 from armpy_nnapi.conformance.vectors.writer import write_examples
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.devices import Device, DeviceManager
+from armpy_nnapi.errors import NnapiError
 from armpy_nnapi.model.model import Model
 
 _BATCH = 20

@@ -11,7 +11,7 @@ import numpy as np
 
 from armpy.backend import ReasonCode
 from armpy.core.dataclass import dataclass
-from armpy.errors import BackendCapabilityError, NnapiError
+from armpy.errors import BackendCapabilityError
 from armpy.execution import LoadedNetwork, RuntimeOptions
 from armpy.graph import nested_graphs
 from armpy.ops.operation import Array
@@ -27,6 +27,7 @@ from armpy_nnapi.conformance.vectors.example import Example
 from armpy_nnapi.conformance.vectors.twins import signed_twin, twin_difference
 from armpy_nnapi.description.model_description import Operand
 from armpy_nnapi.devices import DeviceManager
+from armpy_nnapi.errors import NnapiError
 from armpy_nnapi.lowering.lower_model import lower_model
 from armpy_nnapi.model.model import Model
 from armpy_nnapi.run.execution import Execution
