@@ -22,7 +22,7 @@ from armpy.backend import (
 )
 from armpy.compiler import Placement
 from armpy.compiler.devices import DeviceFacts, FigureSource
-from armpy.errors import InvalidArgumentError
+from armpy.errors import BackendCapabilityError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.ops import Activation
@@ -139,6 +139,19 @@ def test_an_answer_that_cannot_be_used_is_logged_and_the_order_decides(
     assert placement.layers_by_backend == {"A": 3}
     assert "armpy_register_placer of plugin 'mine'" in caplog.text
     assert reason in caplog.text
+
+
+def test_a_layer_that_no_backend_takes_is_an_error_as_ever() -> None:
+    def decide(question: PlacementQuestion) -> PlacementDecision:
+        raise AssertionError("there is nothing to decide")
+
+    registry = registry_with(decide, FakeBackend("A", {Activation}))
+    options = RuntimeOptions(["A"], registry=registry, preference=Preference.SUSTAINED)
+    with (
+        Runtime(options) as runtime,
+        pytest.raises(BackendCapabilityError, match="no allowed backend supports this layer: A"),
+    ):
+        runtime.load_network(chain())
 
 
 @pytest.fixture
