@@ -58,7 +58,7 @@ def test_each_call_reads_the_arrays_as_they_are_and_writes_where_it_wrote_before
     assert y.tolist() == [9, 9, 1, 5]
 
 
-@pytest.mark.parametrize("fault", [ValueError("odd"), KeyboardInterrupt("odd"), None, 5])
+@pytest.mark.parametrize("fault", [ValueError("odd"), None, 5])
 def test_a_workload_that_cannot_be_bound_is_an_error_with_its_name(fault: object) -> None:
     model = Model(chain(3), runtime_of(BindingBackend(bind=fault)))
     with pytest.raises(BackendError, match=r"^Fake / ElementwiseBinary 'add_0'.*bind"):
@@ -66,7 +66,7 @@ def test_a_workload_that_cannot_be_bound_is_an_error_with_its_name(fault: object
     assert model(floats(1, 2, 3, 4)).tolist() == [4, 5, 6, 7]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("fault", [ValueError("odd"), KeyboardInterrupt("odd"), GeneratorExit()])
+@pytest.mark.parametrize("fault", [ValueError("odd"), GeneratorExit()])
 def test_what_a_bound_workload_raises_is_an_error_with_its_name(fault: BaseException) -> None:
     backend = BindingBackend()
     execution = Model(chain(3), runtime_of(backend)).bind({"x": floats(1, 2, 3, 4)})
