@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
@@ -22,17 +20,13 @@ from armpy.backend import (
     MemorySource,
     NetworkResources,
     PreparationRequest,
-    ReasonCode,
-    Substitution,
-    Support,
     TensorHandleFactoryRegistry,
 )
 from armpy.errors import BackendUnavailableError, UnimplementedError
 from armpy.graph import SubgraphView
-from armpy.ops import PreCompiled
-from armpy.plugins import BackendProxy, BackendRegistry
+from armpy.plugins import BackendRegistry
 from armpy.types import DeviceType
-from armpy_testing.models.networks import chain, diamond, f32, floats
+from armpy_testing.models.networks import chain, f32, floats
 
 
 class Smallest(IBackendInternal):
@@ -139,26 +133,6 @@ def test_the_error_for_a_backend_of_contract_1_names_the_page() -> None:
         Old()  # type: ignore[abstract]  # the test's point
 
 
-def test_a_guarded_backend_says_what_the_backend_says() -> None:
-    class Talkative(Smallest):
-        @property
-        def version(self) -> str:
-            return "1.2.3"
-
-        def get_devices(self) -> Sequence[DeviceInfo]:
-            return (DeviceInfo(device_type=DeviceType.GPU),)
-
-        @property
-        def supported_extensions(self) -> Sequence[str]:
-            return ["com.example.ops"]
-
-    guarded = BackendProxy(Talkative())
-    assert (guarded.get_id(), guarded.version) == ("Smallest", "1.2.3")
-    assert guarded.get_api_version() == BACKEND_API_VERSION
-    assert guarded.device.device_type is DeviceType.GPU
-    assert list(guarded.supported_extensions) == ["com.example.ops"]
-
-
 def test_host_memory_begins_where_it_should_and_says_what_it_is() -> None:
     allocator = DefaultAllocator()
     for alignment in (1, 64, 4096):
@@ -183,13 +157,6 @@ def test_a_context_may_leave_everything_out() -> None:
     assert [getattr(context, event)(0) for event in events] == [None] * 5
 
 
-def test_an_answer_is_true_or_false_and_false_has_a_reason() -> None:
-    assert Support.yes()
-    no = Support.no(ReasonCode.RANK, "rank 5")
-    assert not no
-    assert (no.code, no.text) == (ReasonCode.RANK, "rank 5")
-
-
 def test_a_host_tensor_is_the_array_itself() -> None:
     array = floats(1, 2)
     handle = HostTensorHandle(f32(2), array)
@@ -210,30 +177,3 @@ def test_without_a_factory_of_its_own_a_backends_handles_are_on_planned_host_mem
     handle = factory.create_tensor_handle(f32(2), memory)
     handle.map()[:] = [1, 2]
     np.testing.assert_array_equal(memory.view(np.float32), [1, 2])
-
-
-def test_one_operation_takes_the_place_of_a_subgraph_with_its_edges() -> None:
-    graph = diamond()
-    view = SubgraphView.of(graph, graph.layers[:3])
-    operation = PreCompiled("program", tuple(v.info.known_shape for v in view.outputs))
-    for name, expected in (("", "top+left+right"), ("fused", "fused")):
-        replacement = Substitution.by_operation(view, operation, name).replacement
-        (layer,) = replacement.layers
-        assert (layer.name, layer.origins) == (expected, ("top", "left", "right"))
-        assert [v.info for v in replacement.inputs] == [v.info for v in view.inputs]
-        assert [v.info for v in replacement.outputs] == [v.info for v in view.outputs]
-
-
-def test_one_missing_method_is_one() -> None:
-    class Npu(IBackendInternal):
-        def get_id(self) -> str:
-            return "AcmeNpu"
-
-        def get_api_version(self) -> str:
-            return BACKEND_API_VERSION
-
-        def get_layer_support(self, request: object) -> ILayerSupport:
-            raise NotImplementedError
-
-    with pytest.raises(UnimplementedError, match=r"it has no create_workload_factory\. Write it\."):
-        Npu()  # type: ignore[abstract]

@@ -169,12 +169,6 @@ class Counting(EngineBackend):
         return super().convert(view)
 
 
-def test_a_network_of_one_layer_is_converted_and_compiled_once() -> None:
-    backend = Counting()
-    armpy.Model(doublings(1), runtime_of(backend))
-    assert backend.calls == [1, b"double"]
-
-
 @pytest.mark.parametrize(
     ("refused", "calls"),
     # With a refused layer, the whole network is tried first, and then each kind of layer.
@@ -189,15 +183,6 @@ def test_a_saved_program_is_compiled_and_no_other(
     model = armpy.Model(doublings(8, refused), runtime_of(backend))
     assert backend.calls == calls
     assert placement_of(model).layers_by_backend["Engine"] == 8 - (refused is not None)
-
-
-def test_a_saved_program_is_compiled_and_no_other_in_the_background() -> None:
-    armpy.load(doubling(), runtime=runtime_of(Counting(DeviceType.GPU)))
-    backend = Counting(DeviceType.GPU)
-    model = armpy.load(doubling(), runtime=runtime_of(backend), compile="background")
-    model.warm_up()
-    assert answer_of(model) == BY_ENGINE
-    assert backend.calls == [b"saved"]
 
 
 def test_a_program_of_a_compiled_file_is_compiled_and_no_other(

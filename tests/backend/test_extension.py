@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
     Extension,
@@ -20,14 +19,14 @@ from armpy.backend import (
     PreparationRequest,
     Support,
 )
-from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
+from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendProxy
 from armpy.tensor import Shape, TensorInfo
-from armpy_testing.backends.fake_backends import FakeBackend, FakeFactory, runtime_of
+from armpy_testing.backends.fake_backends import FakeFactory, runtime_of
 from armpy_testing.models.networks import f32, floats
 
 NAME = "com.example.sums"
@@ -177,43 +176,6 @@ def test_extensions_that_are_none_make_the_backend_unusable() -> None:
         BackendProxy(Vendor(extensions=[EXTENSION, EXTENSION]))
 
 
-def test_what_a_backend_declares_it_supports() -> None:
-    class Forgetful(Vendor):
-        @property
-        def supported_extensions(self) -> Sequence[str]:
-            return ["com.example.other"]
-
-    with pytest.raises(BackendError, match=rf"'{NAME}' is declared and not supported.*it among"):
-        BackendProxy(Forgetful())
-
-
-def test_a_layer_of_an_extension_runs_where_the_extension_is() -> None:
-    vendor = Vendor()
-    model = Model(network(), runtime_of(FakeBackend("Other"), vendor))
-    np.testing.assert_array_equal(model(floats(1, -2)), [-1, 2])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Vendor": 1}
-    (refusal,) = model.placement.refusals
-    assert (refusal.backend, refusal.code) == ("Other", "extension")
-    assert refusal.text == f"it does not have the vendor extension {NAME}"
-
-
-def test_a_backend_without_the_extension_is_not_asked() -> None:
-    vendor = Vendor(extensions=())
-    with pytest.raises(BackendCapabilityError, match=rf"Vendor: it does not have .*{NAME}"):
-        Model(network(), runtime_of(vendor))
-    assert vendor.asked == []
-
-
-def test_without_a_backend_the_error_names_the_extension_and_the_operations_package() -> None:
-    expected = (
-        rf"^Halve 'half': .*CpuRef: it does not have the vendor extension {NAME}\. "
-        rf"Install or allow a backend that has {NAME}; the operation is from 'tests'"
-    )
-    with pytest.raises(BackendCapabilityError, match=expected):
-        Model(network(), runtime_of())
-
-
 def test_a_backend_must_have_every_extension_that_an_operation_requires() -> None:
     class Mixed(Halve):
         __slots__ = ()
@@ -266,10 +228,6 @@ def test_what_a_vendor_s_rules_raise_is_an_error_that_names_the_extension() -> N
     net = Network()
     with pytest.raises(BackendError, match=rf"Broken 'b': .* {NAME} raised KeyError\('shape'\)"):
         net.add(Broken(), net.input("x", f32(2)), name="b")
-
-
-def test_the_reference_has_no_extensions() -> None:
-    assert list(ReferenceBackend().supported_extensions) == []
 
 
 @pytest.mark.parametrize(

@@ -30,14 +30,6 @@ def test_applications_find_it() -> None:
     assert armpy.MemorySource is MemorySource
 
 
-def test_an_arrays_memory_is_its_bytes() -> None:
-    array = floats(1, 2).reshape(1, 2)
-    memory = ExternalMemory.of_array(array)
-    assert (memory.source, memory.size_bytes) == (MemorySource.MALLOC, 8)
-    memory.map()[:] = floats(3, 4).view(np.uint8)
-    assert array.tolist() == [[3, 4]]
-
-
 @pytest.mark.parametrize("array", [floats(1, 2, 3)[::2], np.array([None])])
 def test_elements_that_do_not_lie_side_by_side_are_refused(array: np.ndarray) -> None:
     with pytest.raises(InvalidArgumentError, match="do not lie side by side"):

@@ -81,11 +81,6 @@ def test_the_message_ends_with_the_options_help() -> None:
         THREADS.check(-1)
 
 
-@given(st.floats(0, 1))
-def test_every_float_in_the_range_is_taken(value: float) -> None:
-    assert RATIO.check(value) == value
-
-
 @pytest.mark.parametrize(
     ("option", "text", "value"),
     [
@@ -138,12 +133,6 @@ def test_options_are_completed_with_defaults_and_divided_by_scope() -> None:
         OptionScope.MODEL: {"mode": "exact", "cache": True},
     }
     assert check_options((), {}, "Npu") == {OptionScope.RUNTIME: {}, OptionScope.MODEL: {}}
-
-
-def test_checked_options_cannot_be_changed() -> None:
-    checked = check_options(DECLARED, {}, "Npu")[OptionScope.MODEL]
-    with pytest.raises(TypeError, match="does not support item assignment"):
-        checked["mode"] = "exact"  # type: ignore[index]  # that is the point
 
 
 @pytest.mark.parametrize(("name", "near"), [("num_thread", "num_threads"), ("Mode", "mode")])

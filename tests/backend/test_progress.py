@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import logging
-import threading
 
 import pytest
 
@@ -19,16 +18,6 @@ def test_progress_is_heard_while_it_is_watched() -> None:
         report_progress(STEP)
     report_progress(STEP)
     assert heard == [STEP]
-
-
-def test_everyone_who_watches_hears_of_every_thread() -> None:
-    first: list[Progress] = []
-    second: list[Progress] = []
-    with watch_progress(first.append), watch_progress(second.append):
-        thread = threading.Thread(target=report_progress, args=(STEP,))
-        thread.start()
-        thread.join()
-    assert first == second == [STEP]
 
 
 def test_what_a_callback_raises_is_logged_and_stops_nothing(

@@ -9,10 +9,6 @@ from armpy.backend import TuningRequest, TuningResult, request_tuning, requested
 from armpy.errors import InvalidArgumentError
 
 
-def test_nothing_is_to_be_measured_as_a_rule() -> None:
-    assert requested_tuning() is None
-
-
 def test_a_request_holds_while_its_block_runs() -> None:
     with request_tuning(5) as request:
         assert requested_tuning() is request

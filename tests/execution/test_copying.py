@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo
+from armpy import Model, Network, Runtime, RuntimeOptions
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy_testing.models.networks import ADD, RELU, f32, floats, placement_of
+from armpy_testing.models.networks import ADD, RELU, f32, floats
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -149,55 +149,6 @@ def test_a_model_goes_to_a_process_that_was_spawned() -> None:
         process, answer = workers.submit(_answer, model).result(120)
         assert process != os.getpid()
         np.testing.assert_array_equal(answer, model(IMAGE))
-
-
-def test_quantised_outputs_are_real_numbers_where_that_is_asked_for() -> None:
-    with (
-        armpy.load(DIGITS, backends=["CpuRef"], quantize_inputs=True) as plain,
-        armpy.load(DIGITS, **REAL) as model,
-    ):
-        stored = plain(IMAGE)
-        wanted = (stored.astype(np.float64) + 128) / 256  # type: ignore[union-attr]  # as the file says
-        name, output = model.inputs[0].name, model.outputs[0].name
-        target = np.empty((1, 10), np.float32)
-        outputs = [
-            model(IMAGE),
-            model.run({name: IMAGE})[output],
-            model.run({name: IMAGE}, deadline_s=60)[output],
-            model.start({name: IMAGE}).result(60)[output],
-            model.run({name: IMAGE}, [output])[output],
-            model.run({name: IMAGE}, {output: target})[output],
-        ]
-        assert outputs[-1] is target
-        for array in outputs:
-            assert array.dtype == np.float32  # type: ignore[union-attr]
-            np.testing.assert_array_equal(array, wanted)
-        with pytest.raises(InvalidArgumentError, match="a writable C-contiguous float32 array"):
-            model.run({name: IMAGE}, {output: np.empty((1, 10), np.int8)})
-        np.testing.assert_array_equal(plain.outputs[0].dequantize(stored), wanted)
-
-
-def test_models_have_a_line_and_a_table_for_notebooks() -> None:
-    net = Network("<b>net</b>")
-    info = TensorInfo((1, 8), DataType.QASYMM_S8, Quantization.per_tensor(0.5, -3))
-    x = net.input("x<1>", info)
-    net.output("y", net.add_layer(RELU, [x], outputs=[info]).output)
-    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
-        assert repr(model) == (
-            "Model('<b>net</b>': x<1> QASYMM_S8 (1, 8) -> y QASYMM_S8 (1, 8); on CpuRef)"
-        )
-        assert (
-            repr(model.inputs)
-            == "(TensorSpec('x<1>', QASYMM_S8 (1, 8), scale 0.5, zero point -3),)"
-        )
-        html = model._repr_html_()
-        for text in ("&lt;b&gt;net", "x&lt;1&gt;", "0.5 × (q − -3)", "CpuRef", "(1, 8)"):
-            assert text in html
-        assert "<b>net" not in html
-        assert "x&lt;1&gt;" in model.inputs._repr_html_()
-        assert "<td>CpuRef</td>" in placement_of(model)._repr_html_()
-    assert repr(model) == "Model(closed)"
-    assert "closed" in model._repr_html_()
 
 
 def test_warming_up_prepares_and_runs_every_shape_once() -> None:

@@ -28,7 +28,6 @@ from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
-    CompilingBackend,
     FakeBackend,
     Handles,
     Outputs,
@@ -44,7 +43,6 @@ from armpy_testing.models.networks import (
     f32,
     floats,
     ints,
-    placement_of,
 )
 
 NEXT = NetworkProperties(on_failure="next")
@@ -264,9 +262,3 @@ def check(case: Case, *backends: FakeBackend) -> Model:
 @given(cases())
 def test_backends_that_share_memory(case: Case) -> None:
     check(case, FakeBackend("A", {ElementwiseBinary}), FakeBackend("B", {Activation}))
-
-
-@given(cases())
-def test_compilers_of_whole_subgraphs(case: Case) -> None:
-    model = check(case, CompilingBackend("A", {ElementwiseBinary, Activation}))
-    assert all(r.text == "A does not do ElementwiseUnary" for r in placement_of(model).refusals)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import random
-import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -268,29 +267,6 @@ def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_constants_are_there_once_however_many_templates_there_are() -> None:
-    net = Network()
-    x = net.input("x", f32(None, 64))
-    net.output("y", net.add(FullyConnected(), x, net.constant(weights(1, 64, 64))))
-    model = warmed(net, 2, 3)
-    before = len(constant_pool._known)
-    for size in (20, 21, 40, 60, 80, 100):
-        model(values(size, net))
-    programs = loaded(model).program_cache.traces._traced
-    held = {id(array) for program in programs for array in _held(program)}
-    assert len(held) <= len(constant_pool._known) - before <= 3  # one for each width that is packed
-    del programs, model
-    gc.collect()
-    assert len(constant_pool._known) == before
-
-
-def _held(traced: TracedProgram) -> Sequence[Array]:
-    """Large constants of a traced program."""
-    operations: Sequence[Any] = [layer.operation for layer in traced._network.graph.layers]
-    return [array for operation in operations for array in operation.program.program.held]
-
-
-@pytest.mark.slow
 def test_what_another_program_has_outlives_it() -> None:
     data = weights(5, 64, 64)
     slack = np.zeros(constant_pool.SLACK_BYTES // 4, np.float32)
@@ -431,22 +407,3 @@ def test_shapes_that_do_not_fit_are_refused_as_ever() -> None:
     model(values(30, net))
     with pytest.raises(InvalidArgumentError, match=r"\(\?, 16\); got \(30, 17\)"):
         model(np.zeros((30, 17), np.float32))
-
-
-@pytest.mark.slow
-def test_tracing_packs_the_weights_of_one_layer_at_a_time() -> None:
-    net, width = Network(), 512
-    x = net.input("x", f32(None, width))
-    for seed in range(8):
-        x = net.add(FullyConnected(), x, net.constant(weights(seed, width, width)))
-    net.output("y", x)
-    model = warmed(net, 40, 41)
-    rows = values(42, net)
-    tracemalloc.start()
-    try:
-        model(rows)
-        now, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert is_resized(model)
-    assert peak - now < 3 * 4 * width * width

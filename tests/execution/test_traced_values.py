@@ -121,30 +121,6 @@ def test_values_and_shapes_that_change_together_need_no_preparation_of_their_own
         np.testing.assert_array_equal(load(make, None).run(inputs)["y"], y)
 
 
-@pytest.mark.slow
-def test_a_network_prepared_for_each_value_is_reported_with_input_element_and_layer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    begin = SymbolicTrace.__init__
-
-    def begin_and_fix_last(trace: SymbolicTrace, sizes: Sequence[int]) -> None:
-        begin(trace, sizes)
-        for size in trace.given[-1:]:
-            trace.fix(size)
-
-    monkeypatch.setattr("armpy.execution.programs.traced.trace.ENOUGH_TRACES", 2)
-    monkeypatch.setattr(SymbolicTrace, "__init__", begin_and_fix_last)
-    model = load(repeated)
-    for number in range(1, ORDINARY_PROGRAMS + 5):
-        y = model.run({"x": X, "sizes": np.array([2, number], np.int32)})["y"]
-        np.testing.assert_array_equal(y, np.maximum(np.tile(X, (2, number)), 0))
-    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == [
-        "the network is prepared anew for each size of element 1 of 'sizes', which Tile 'Tile_0'"
-        " reads"
-    ]
-
-
 def test_a_trace_that_is_refused_is_no_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions
@@ -193,18 +192,6 @@ def test_building_a_network_imports_nothing_heavy() -> None:
 def test_listing_backends_imports_none() -> None:
     code = "from armpy.plugins import BackendRegistry\nBackendRegistry.discover().candidates"
     assert modules_after(code) & HEAVY == set()
-
-
-@pytest.mark.parametrize("name", armpy.__all__)
-def test_everything_announced_is_there(name: str) -> None:
-    assert getattr(armpy, name) is not None
-    assert name in dir(armpy)
-
-
-def test_operations_are_imported_when_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    operations = armpy.ops
-    monkeypatch.delattr(armpy, "ops")
-    assert armpy.ops is operations
 
 
 class MuteError(Exception):

@@ -7,8 +7,6 @@ import importlib.util
 import os
 import random
 import shutil
-import site as site_module
-import subprocess
 import sys
 import time
 import zipfile
@@ -193,86 +191,6 @@ def test_every_change_is_noticed(change: str, site: Path, looks: list[None]) -> 
     count = len(looks)
     assert found() == expected
     assert len(looks) == count
-
-
-def write_wheel(folder: Path, version: str, backend_id: str, files: dict[str, str]) -> Path:
-    """A wheel of ``acme``, the files of which say how it is installed."""
-    info = f"acme-{version}.dist-info"
-    entries = f"[armpy.backends]\n{backend_id} = acme:Backend\n"
-    contents = {
-        **files,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: acme\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": entries,
-    }
-    record = "".join(f"{name},,\n" for name in [*contents, f"{info}/RECORD"])
-    path = folder / f"acme-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in {**contents, f"{info}/RECORD": record}.items():
-            archive.writestr(name, text)
-    return path
-
-
-FINDER = """
-import sys
-class Finder:
-    @classmethod
-    def find_spec(cls, fullname, path=None, target=None): return None
-def install(): sys.meta_path.append(Finder)
-"""
-"""As setuptools writes it for an editable installation of some folder layouts."""
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("later")
-def test_installs_and_removals_by_pip_are_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
-) -> None:
-    pip_package = importlib.util.find_spec("pip")
-    if pip_package is None:
-        pytest.skip("pip is not installed")
-    venv = pytest.importorskip("venv", reason="this Python comes without venv")
-    venv.create(tmp_path / "venv", with_pip=False)
-    programs = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    runner = Path(pip_package.origin or "").with_name("__pip-runner__.py")
-    (folder,) = (tmp_path / "venv").rglob("site-packages")
-    checkout = tmp_path / "checkout"
-    checkout.mkdir()
-
-    def pip(*arguments: str | Path) -> None:
-        # As `pip --python` does it, without a second process.
-        command = [programs / "python", runner, *arguments, "-q", "--disable-pip-version-check"]
-        subprocess.run([str(part) for part in command], check=True)
-
-    def install(version: str, backend_id: str, files: dict[str, str]) -> None:
-        wheel = write_wheel(tmp_path, version, backend_id, files)
-        pip("install", "--no-index", "--no-deps", "--no-compile", "--force-reinstall", wheel)
-
-    def started() -> Found:
-        """What a process of the environment finds, which reads its .pth files first."""
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "path", list(sys.path))
-            patch.setattr(sys, "meta_path", list(sys.meta_path))
-            site_module.addsitedir(str(folder))
-            result = found()
-            count = len(looks)
-            assert found() == result == asked()
-            assert len(looks) == count + 1  # the library's own
-        return result
-
-    assert started() == set()
-    install("1.0", "Plain", {"acme.py": ""})
-    assert started() == {("Plain", "acme", "1.0")}
-    install("1.0", "Again", {"acme.py": ""})
-    assert started() == {("Again", "acme", "1.0")}
-    install("1.0", "Linked", {"__editable__.acme.pth": f"{checkout}\n"})
-    assert started() == {("Linked", "acme", "1.0")}
-    hook = "import __editable___acme_finder; __editable___acme_finder.install()\n"
-    files = {"__editable___acme_finder.py": FINDER, "__editable__.acme.pth": hook}
-    install("2.0", "Found", files)
-    assert started() == {("Found", "acme", "2.0")}
-    pip("uninstall", "-y", "acme")
-    assert started() == set()
 
 
 def write_archive(path: Path, backend_id: str) -> None:
@@ -465,25 +383,3 @@ def test_few_files_are_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(sys, "path", [str(folder), *before])
         assert found() == {(f"Acme{number}", "acme", "1.0")}
     assert len([*cache.iterdir()]) == 32
-
-
-@pytest.mark.slow
-def test_a_process_that_finds_it_does_not_import_the_library(cache: Path) -> None:
-    """And armpy itself was installed long enough ago."""
-    code = (
-        "import sys; from armpy.plugins.discovery.discover import find_entry_points;"
-        "print(*[each.backend_id for each in find_entry_points()[0]]);"
-        "print('importlib.metadata' in sys.modules)"
-    )
-
-    def run() -> list[str]:
-        # Without pytest's environment, which may look for distributions itself at the start.
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-
-    assert {"CpuRef", "NumbaAcc"} <= set(run())
-    if not cache.exists():
-        pytest.skip("something is being installed in this environment just now")
-    *backend_ids, is_imported = run()
-    assert {"CpuRef", "NumbaAcc"} <= set(backend_ids)
-    assert is_imported == "False"

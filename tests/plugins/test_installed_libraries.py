@@ -8,20 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
-import numpy as np
 import pytest
 
-from armpy.execution import Runtime, RuntimeOptions
-from armpy.graph.network import Network
-from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
 from armpy.plugins.discovery import installed_libraries
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.plugins.discovery.exported_functions import exported_functions
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
-from armpy_testing.models.networks import ADD
 from tests.support.compiled_modules import compile_library
 from tests.support.pins import distribution_pin
 
@@ -75,21 +68,6 @@ def plant(
 
 def libraries(registry: BackendRegistry) -> list[Candidate]:
     return [c for c in registry.candidates if c.kind is CandidateKind.LIBRARY]
-
-
-def add_on(registry: BackendRegistry, backend: str, **options: object) -> float:
-    net = Network("add")
-    a, b = (net.input(name, TensorInfo((1,), DataType.FLOAT32)) for name in "ab")
-    net.output("y", net.add(ADD, a, b))
-    settings = RuntimeOptions(
-        backends=[backend],
-        registry=registry,
-        on_fallback="error",
-        **options,  # type: ignore[arg-type]
-    )
-    one = np.ones(1, np.float32)
-    with Model(net.build(), Runtime(settings)) as model:
-        return float(model.run({"a": one, "b": one})["y"][0])
 
 
 def test_a_library_is_found_by_the_id_of_its_backend(site: FakeSite) -> None:
@@ -162,26 +140,6 @@ def test_a_removed_library_is_left_out_with_the_reason(site: FakeSite) -> None:
     assert "No such file" in found.reason
 
 
-@pytest.mark.slow
-def test_a_library_that_a_wheel_has_by_several_names_is_opened_once(site: FakeSite) -> None:
-    library = plant(site, "toys")
-    (library.parent / "more").mkdir()
-    copies = [library.with_name("libtoys.so.1"), library.with_name("libtoys.so.1.8")]
-    others = [library.with_name("libtoys_b.so"), library.parent / "more" / "libtoys.so"]
-    for file in (*copies, *others):
-        file.write_bytes(library.read_bytes())
-    # As long as the first, and another file.
-    others[0].write_bytes(library.read_bytes()[:-1] + b"\xff")
-    record = site.path / "toys-1.0.dist-info" / "RECORD"
-    lines = [f"{path.relative_to(site.path).as_posix()},,\n" for path in (*copies, *others)]
-    record.write_text("".join([*reversed(lines), record.read_text()]))
-    registry = BackendRegistry.discover()
-    assert {c.path for c in libraries(registry)} == {str(path) for path in (library, *others)}
-    library.unlink()  # then one of the copies counts
-    paths = {c.path for c in libraries(BackendRegistry.discover())}
-    assert paths == {str(path) for path in (copies[0], *others)}
-
-
 @pytest.mark.parametrize("is_settled", [False, True])
 def test_a_library_that_comes_back_is_found(
     site: FakeSite, monkeypatch: pytest.MonkeyPatch, is_settled: bool
@@ -218,13 +176,6 @@ def test_a_pinned_library_is_loaded_from_a_copy_of_the_checked_bytes(
     changed = BackendRegistry.discover(PluginOptions(trust_file=str(trust)))
     (found,) = libraries(changed)
     assert "but the trust file pins" in found.reason
-
-
-@pytest.mark.slow
-def test_an_isolated_worker_finds_the_library(site: FakeSite) -> None:
-    plant(site, "toys")
-    registry = BackendRegistry.discover()
-    assert add_on(registry, "Toy0", isolation="process") == 2.0
 
 
 def test_exports_are_read_from_libraries_of_other_systems(tmp_path: Path) -> None:

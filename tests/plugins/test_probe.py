@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from armpy_reference import ReferenceBackend
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal, cache_directory
 from armpy.core.processes.worker import KEPT_BYTES
@@ -28,7 +27,6 @@ from armpy.plugins import (
 )
 from armpy.plugins.probe import fingerprint, result_from
 from armpy.plugins.probe_worker import load_and_describe
-from armpy.types import DeviceType
 from armpy_testing.backends.dynamic_modules import (
     forget_private_modules,
     module_source,
@@ -122,21 +120,6 @@ def test_a_module_that_leaves_the_process_is_recorded_with_the_code(
 
 
 @pytest.mark.slow
-def test_sys_exit_is_recorded_with_the_code(tmp_path: Path) -> None:
-    result = probe(tmp_path, "import sys; sys.exit(3)")
-    assert (result.outcome, result.exit_code) == (ProbeOutcome.EXITED, 3)
-    assert (result.reason, result.status) == ("SystemExit: 3", CandidateStatus.FAILED)
-    assert "Arm_Probed_backend.py" in result.traceback
-
-
-@pytest.mark.slow
-def test_a_broken_rule_is_recorded(tmp_path: Path) -> None:
-    result = probe(tmp_path, module_source(version="99.0"))
-    assert result.outcome is ProbeOutcome.REJECTED
-    assert result.reason.startswith("it is made for API version 99.0")
-
-
-@pytest.mark.slow
 def test_a_module_that_hangs_is_killed_with_what_it_has_started(tmp_path: Path) -> None:
     source = f"""
     import subprocess, sys, time
@@ -200,23 +183,6 @@ def test_threads_that_a_backend_leaves_running_do_not_matter(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_installed_backends_are_probed_by_their_entry_points(site: FakeSite) -> None:
-    module = site.install_backend("Npu")
-    site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source="import os; os.abort()")
-    registry = BackendRegistry.discover()
-    results = {c.backend_id: result for c, result in registry.probe()}
-    assert results["Npu"].passed, results["Npu"]
-    assert results["CpuRef"].device_type == ReferenceBackend().get_devices()[0].device_type.name
-    assert results["NumbaAcc"].device_type == DeviceType.CPU_COMPILED.name
-    assert results["Bad"].outcome is ProbeOutcome.CRASHED
-    assert module not in sys.modules
-    with pytest.raises(BackendUnavailableError, match="was ended by SIGABRT"):
-        registry.get("Bad")
-    assert "bad_vendor" not in sys.modules
-    assert registry.get("Npu").get_id() == "Npu"
-
-
-@pytest.mark.slow
 def test_with_probing_what_does_not_pass_is_never_imported(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     mark = f"open({str(tmp_path)!r} + '/' + str(__import__('os').getpid()), 'w')\n"
@@ -269,32 +235,6 @@ def test_a_module_that_changes_its_id_after_the_probe_is_rejected(tmp_path: Path
     )
     with pytest.raises(BackendUnavailableError, match="returned 'Here', and 'There' when it was"):
         registry.get("There")
-
-
-MEETING = """
-import os, time
-os.mkdir({place!r} + "/{number}")
-while len(os.listdir({place!r})) < 4:
-    time.sleep(0.05)
-"""
-
-
-@pytest.mark.slow
-def test_several_are_probed_at_once(tmp_path: Path) -> None:
-    """Each is done when all have begun, which happens only if none waits for another's end."""
-    place = tmp_path / "meeting"
-    place.mkdir()
-    paths = [
-        write_module(
-            tmp_path,
-            f"Arm_Meeting{number}_backend",
-            MEETING.format(place=str(place), number=number) + module_source(f"Meeting{number}"),
-        )
-        for number in range(4)
-    ]
-    results = probe_candidates([module_candidate(path) for path in paths], timeout_s=60)
-    assert {result.outcome for result in results} == {ProbeOutcome.OK}
-    assert probe_candidates([]) == []
 
 
 def test_what_is_registered_by_code_cannot_be_probed() -> None:

@@ -14,15 +14,6 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite
 
 NO_NUMBA = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
 
-CANDIDATES = """
-from armpy.execution import Runtime
-spec = Runtime().get_device_spec()
-print(*spec.supported_backends)
-(found,) = (c for c in spec.candidates if c.backend_id == "NumbaAcc")
-print(found.status.value)
-from armpy_numba_acc import NumbaBackend
-print(NumbaBackend().get_capabilities()["Compiler"])
-"""
 
 OUTPUT = """
 import numpy as np
@@ -55,17 +46,6 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_backend_is_listed_with_what_is_missing() -> None:
-    done = python(CANDIDATES)
-    assert done.returncode == 0, done.stderr
-    supported, status, compiler = done.stdout.splitlines()
-    ids = supported.split()  # with those of other installed packages
-    assert [known for known in ids if known in {"NumbaAcc", "CpuRef"}] == ["NumbaAcc", "CpuRef"]
-    assert status == "registered"
-    assert compiler == REASON
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("backends", ["", "NumbaAcc,CpuRef"], ids=["default", "named"])
 def test_models_run_on_the_reference(
     backends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,10 +64,3 @@ def test_models_run_on_the_reference(
     assert done.stdout.split() == ["CpuRef", "True"]
     assert done.stderr.count(f"NumbaAcc takes no layers: {REASON}") == 1
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
-
-
-@pytest.mark.slow
-def test_neither_is_asked_for_when_the_package_is_imported() -> None:
-    code = "import armpy_numba_acc; armpy_numba_acc.NumbaBackend(); print('numba' in sys.modules)"
-    done = python(code)
-    assert (done.returncode, done.stdout.split()) == (0, ["True"]), done.stderr  # as None

@@ -9,12 +9,10 @@ import pytest
 
 from armpy.execution import NetworkProperties, Runtime
 from armpy.graph.network import Network
-from armpy.model import Model
 from armpy.ops import FullyConnected
 from armpy.profiling import Profiler, ProfilingDetails, to_armnn_json, to_json
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
-from armpy_testing.models.control_flow import loop
-from armpy_testing.models.networks import RELU, chain, diamond, f32, floats, ints
+from armpy_testing.models.networks import RELU, chain, diamond, f32, floats
 from armpy_testing.shared import shared_file
 
 Document = dict[str, Any]  # Any: whatever JSON can hold
@@ -112,24 +110,6 @@ def test_events_are_numbered_in_order_and_have_three_measurements() -> None:
                 assert ended - began >= duration - 0.01
 
 
-def test_optimising_and_loading_have_roots_of_their_own() -> None:
-    document = armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True)))
-    assert [key.rpartition("_#")[0] for key in document] == [
-        "optimize_measurements",
-        "loaded_network_measurements",
-        "inference_measurements",
-    ]
-    labels = {label for label, _, _ in events_of(starting(document, "optimize_measurements"))}
-    assert labels >= {"Optimizer_AssignBackends", "Optimizer_OptimizeSubgraph"}
-    loaded = starting(document, "loaded_network_measurements")
-    labels = {label for label, _, _ in events_of(loaded)}
-    assert "LoadNetwork_CreateWorkloads" in labels
-    assert not {label for label in labels if label == "Optimizer_AssignBackends"}
-    first = starting(document, "inference_measurements")
-    labels = {label for label, _, _ in events_of(first)}
-    assert "LoadNetwork_AllocateDynamicBuffers" in labels  # which the first execution does
-
-
 def test_layers_of_other_backends_are_named_after_these() -> None:
     _, workloads = profiling_data(armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True))))
     assert {key.rpartition("_#")[0] for key in workloads} == {
@@ -149,25 +129,6 @@ def test_what_did_not_happen_in_every_execution_took_no_time_in_the_others() -> 
     _, workloads = profiling_data(armnn(profiler))
     times = {key.rpartition("_#")[0]: w["execution_time"] for key, w in workloads.items()}
     assert times == {"always": [1e6, 1e6], "late": [0.0, 2e6]}
-
-
-def test_turns_of_a_loop_are_added_up() -> None:
-    model = Model(loop(3), runtime_of(profiling=True))
-    for _ in range(2):
-        model(ints(0))
-    profiler = profiler_of(model.runtime, model.network_id)
-    times, workloads = profiling_data(armnn(profiler))
-    assert len(times["execution_time"]) == 2
-    (key,) = workloads
-    assert key.startswith("hostWhileWorkload_Execute_#")
-    whole = starting(starting(armnn(profiler), "inference_measurements"), "Execute")
-    inner = starting(
-        starting(whole, "hostWhileWorkload_Execute"), "RefElementwiseBinaryWorkload_Execute"
-    )
-    (wall,) = [v["raw"] for k, v in inner.items() if k.startswith("Wall clock time_#")]
-    counts = [event.duration_us for event in profiler.events if event.layer == "count"]
-    assert len(counts) == 6
-    assert wall == pytest.approx([sum(counts[:3]), sum(counts[3:])], abs=0.01)
 
 
 def dense() -> Network:

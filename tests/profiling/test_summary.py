@@ -21,7 +21,7 @@ from armpy.execution.programs import state
 from armpy.execution.scheduling.executors import default_num_executors
 from armpy.graph import graphs_of
 from armpy.model import Model
-from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
+from armpy.ops import ElementwiseBinary
 from armpy.profiling import (
     EventKind,
     Profiler,
@@ -47,8 +47,6 @@ from armpy_testing.shared import shared_file
 
 MAKING = "preparing: make working memory"
 """What the first execution does besides."""
-
-ME = threading.get_ident()
 
 
 def event(
@@ -200,16 +198,6 @@ def test_layers_within_control_flow_have_its_name_in_front_and_are_not_counted_t
     }
 
 
-def test_compiled_layers_within_control_flow_have_its_name_in_front() -> None:
-    summary = summary_of(
-        command(3, 5, "Tanh 't'", operation="Tanh", layer="t"),
-        layer(2, 6, "all", "PreCompiled", graph="body"),
-        layer(1, 8, "loop", "While"),
-        execute(0, 9),
-    )
-    assert us(summary.layers) == {"While 'loop'": 3.0, "Tanh 'loop/body/t'": 2.0}
-
-
 def test_executions_side_by_side_add_up_and_elapse_once() -> None:
     summary = summary_of(execute(0, 10), execute(5, 15, thread=2), execute(20, 21))
     assert summary.num_executions == 3
@@ -323,34 +311,6 @@ def profiled(path: str, *backends: IBackendInternal) -> Summary:
     return summary
 
 
-@pytest.mark.slow
-def test_a_convolutional_network_on_numba_acc_is_summed_by_the_models_layers() -> None:
-    summary = profiled("mlperf_tiny/vww_96_int8.tflite", NumbaBackend())
-    assert {share.name for share in summary.operations} >= {
-        "Convolution2d",
-        "DepthwiseConvolution2d",
-    }
-    assert "PreCompiled" not in us(summary.operations)
-    assert set(us(summary.overhead)) == {AROUND, BETWEEN, MAKING}
-
-
-@pytest.mark.slow
-def test_the_same_network_on_cpu_ref_has_the_same_kinds_of_layers() -> None:
-    path = "mlperf_tiny/kws_ref_model.tflite"
-    compiled, plain = (profiled(path, b()) for b in (NumbaBackend, ReferenceBackend))
-    kinds = {share.name for share in compiled.operations}
-    assert kinds <= {share.name for share in plain.operations}
-    assert set(us(plain.overhead)) == {BETWEEN, MAKING}
-
-
-@pytest.mark.slow
-def test_a_network_on_two_backends_is_shown_with_its_copies() -> None:
-    fake = FakeBackend("Npu", {Convolution2d, FullyConnected})
-    summary = profiled("mlperf_tiny/kws_ref_model.tflite", fake, NumbaBackend())
-    by_backend = {share.backend for share in summary.layers}
-    assert by_backend >= {"Npu", "NumbaAcc"}
-
-
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("backends", [(NumbaBackend, ReferenceBackend), (ReferenceBackend,)])
 def test_a_loop_is_summed_by_the_layers_that_it_runs(
@@ -439,20 +399,6 @@ def test_shapes_that_are_new_are_prepared_outside_of_the_execution() -> None:
     check_sums(summary)
     assert summary.load_ns > before
     assert set(us(summary.overhead)) == {BETWEEN, MAKING}
-
-
-def test_the_text_is_a_table_of_all_of_it() -> None:
-    summary = summary_of(layer(2, 5, "a"), execute(0, 10))
-    assert str(summary).splitlines() == [
-        "1 executions, 0.010 ms together (0.010 ms elapsed)",
-        "operations:",
-        "   30.00%          3.0 us  Reshape (Npu)",
-        "overhead:",
-        "   70.00%          7.0 us  around layers",
-        "  100.00%         10.0 us  all of these",
-        "layers, 1 of 1:",
-        "   30.00%          3.0 us  Reshape 'a' (Npu)",
-    ]
 
 
 def test_waits_for_a_backends_memory_are_named() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -78,22 +76,6 @@ def test_a_pass_that_is_switched_off_does_not_run() -> None:
 def test_what_is_said_to_be_idle_is_idle(graph: Graph) -> None:
     for name, run_pass in idle_passes(graph).items():
         assert run_pass(graph, PassContext(OptimizerOptions(), ())) is graph, name
-
-
-@pytest.mark.slow
-def test_networks_without_work_import_no_pass() -> None:
-    code = """if True:
-        import sys
-        import numpy as np
-        import armpy
-        net = armpy.Network()
-        x = net.input("x", armpy.TensorInfo((2, 3), armpy.DataType.FLOAT32))
-        y = net.add(armpy.ops.Reshape((6,)), x)
-        net.output("y", net.add(armpy.ops.Softmax(), net.add(armpy.ops.Transpose((0,)), y)))
-        armpy.Model(net)
-        assert not [name for name in sys.modules if name.startswith("armpy.compiler.passes")]
-    """
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def doubling(graph: Graph, context: PassContext) -> Graph:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
-from armpy.compiler import BUILT_IN_PASSES, PassContext
+from armpy.compiler import PassContext
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.ops import PaddingMode
@@ -18,7 +16,6 @@ from armpy.ops.operation import Operation
 from armpy_testing.models.networks import f32
 from tests.support.passes import (
     OFF,
-    after_pass,
     after_passes,
     bits,
     check_equal,
@@ -180,19 +177,6 @@ def test_a_pass_that_is_taken_for_idle_finds_nothing(seed: int) -> None:
     context = PassContext(OptimizerOptions(), (ReferenceBackend(),))
     for name, run_pass in idle_passes(graph).items():
         assert run_pass(graph, context) is graph, name
-
-
-@pytest.mark.slow
-def test_every_pass_finds_something_in_some_network() -> None:
-    counts: Counter[str] = Counter()
-    for seed in range(60):
-        graph = Drawing(seed).network(14).build()
-        for name, is_on in BUILT_IN_PASSES.items():
-            if is_on and after_pass(name, graph) is not graph:
-                counts[name] += 1
-    expected = {name for name, is_on in BUILT_IN_PASSES.items() if is_on}
-    # Formulas do not come by chance.
-    assert set(counts) == expected - {"join_attention", "join_written_out"}
 
 
 @pytest.mark.parametrize("seed", range(60))
