@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import gc
-import logging
 import threading
 import tracemalloc
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,36 +17,30 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.backend.control_flow import is_for_one_turn
 from armpy.errors import (
-    ArmpyError,
     BackendError,
     GraphValidationError,
     InvalidArgumentError,
     LayerValidationError,
 )
 from armpy.execution import LoadedNetwork
-from armpy.execution.steps.control_flow import Targets, _resized
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Comparison, Concat, ElementwiseBinary, ExpandDims, If, While
+from armpy.ops import ElementwiseBinary, ExpandDims, If, While
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import (
-    CountingManager,
     FakeBackend,
     FakeFactory,
     FunctionWorkload,
     Handles,
     Outputs,
-    OwnMemoryBackend,
     runtime_of,
 )
 from armpy_testing.effort import effort
 from armpy_testing.models.control_flow import (
-    BOOL,
     LESS,
     applied,
     below,
@@ -60,7 +52,6 @@ from armpy_testing.models.control_flow import (
     loop,
 )
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, i32, ints, placement_of
-from armpy_testing.preparations import watch_preparations
 
 YES, NO = np.array([True]), np.array([False])
 ANY = TensorInfo(None, DataType.FLOAT32)
@@ -182,14 +173,6 @@ class TestInvalidBranches:
 
     graph = chosen(PLUS, applied(ADD, floats(1, 2, 3), f32(None)), f32(None))
 
-    def test_a_branch_that_is_not_taken_does_not_matter(self) -> None:
-        model = Model(self.graph, runtime_of())
-        np.testing.assert_array_equal(model(YES, floats(3, 4)), [4, 5])
-
-    def test_the_outputs_are_those_of_the_branch_that_fits(self) -> None:
-        model = Model(self.graph, runtime_of())
-        assert loaded(model).output_infos([(1,), (2,)])[0].shape == (2,)
-
     def test_one_that_is_taken_is_an_error_that_says_where(self) -> None:
         model = Model(self.graph, runtime_of())
         for _ in range(2):
@@ -240,24 +223,6 @@ class TestMemory:
         assert after - before < 10_000
         assert peak - before < 50_000
 
-    def test_results_that_grow_lie_in_memory_that_doubles(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Two of each, as a turn reads what the turn before has written."""
-        places: dict[int, Array] = {}
-
-        def counted(*arguments: Any) -> Targets:  # Any: they are passed on
-            targets = _resized(*arguments)
-            bases = [array.base for array in targets if array is not None]
-            places.update((id(base), base) for base in bases if base is not None)
-            return targets
-
-        monkeypatch.setattr("armpy.execution.steps.control_flow._resized", counted)
-        model = Model(growing(200, is_read=True), runtime_of(loop_timeout_s=None))
-        _, values = model(ints(0), floats(7))
-        np.testing.assert_array_equal(values, [7, *[1] * 200])
-        assert 2 <= len(places) <= 2 * 8
-
     def test_programs_of_a_growing_loop_are_kept_to_a_number(self) -> None:
         model = Model(
             growing(60, is_read=True), runtime_of(program_cache_size=3, loop_timeout_s=None)
@@ -265,32 +230,6 @@ class TestMemory:
         model(ints(0), floats(0))
         # The condition reads the counter only.
         assert [len(inner.program_cache.programs) for inner in inner_networks(model)] == [1, 3]
-
-    def test_backends_know_what_is_planned_for_a_single_turn(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Behind the first two turns, whose shapes come again in the next execution."""
-        single_turns: list[bool] = []
-
-        watch_preparations(monkeypatch, lambda _: single_turns.append(is_for_one_turn()))
-        Model(growing(5, is_read=True), runtime_of())(ints(0), floats(0))
-        # The loop itself, a condition that reads the counter only, and the bodies of five turns.
-        assert sorted(single_turns) == [False] * (1 + 1 + 2) + [True] * 3
-
-    def test_shapes_that_nobody_reads_are_checked_all_the_same(self) -> None:
-        vector = f32(None)
-        condition = graph_of(
-            [i32(1), f32(2)], lambda net, i, _: net.add(LESS, i, net.constant(ints(4)))
-        )
-        body = counting(vector, body=lambda net, i, x: (net.add(Concat(0), x, x),))
-        graph = graph_of(
-            [i32(1), vector],
-            lambda net, *inputs: net.add_layer(While(condition, body), inputs, name="loop").outputs,
-        )
-        with pytest.raises(
-            InvalidArgumentError, match=r"^While 'loop' / condition / input 'in1'.*got \(4,\)"
-        ):
-            Model(graph, runtime_of())(ints(0), floats(1, 2))
 
     def test_a_closed_network_lets_inner_networks_go(self) -> None:
         model = Model(loop(3), runtime_of())
@@ -323,34 +262,6 @@ def test_threads_run_one_loop_side_by_side() -> None:
 class TestPlacement:
     """Control flow is the core's; the layers in its graphs are placed like any others."""
 
-    def test_the_report_names_the_layer_that_others_are_inside_of(self) -> None:
-        model = Model(loop(3), runtime_of(FakeBackend("Fake", {ElementwiseBinary})))
-        report = model.placement
-        assert report is not None
-        assert [(layer.inside, layer.backend) for layer in report.layers] == [
-            ("", "host"),
-            ("loop/condition", "CpuRef"),
-            ("loop/body", "Fake"),
-        ]
-        assert report.layers_by_backend == {"host": 1, "CpuRef": 1, "Fake": 1}
-        assert report.fallbacks == 1
-        assert [refusal.operation for refusal in report.refusals] == ["Comparison"]
-
-    def test_the_cores_own_layers_are_no_fallback(self) -> None:
-        backend = FakeBackend("Fake", {ElementwiseBinary, Comparison})
-        model = Model(loop(3), runtime_of(backend, on_fallback="error"))
-        assert placement_of(model).fallbacks == 0
-        np.testing.assert_array_equal(model(ints(0)), [3])
-
-    def test_a_fallback_inside_is_told(self, caplog: pytest.LogCaptureFixture) -> None:
-        backend = FakeBackend("Fake", {ElementwiseBinary})
-        with caplog.at_level(logging.WARNING, "armpy.compiler"):
-            Model(loop(3), runtime_of(backend, on_fallback="warn"))
-        assert "Comparison x1 refused by Fake" in caplog.text
-        model = Model(loop(3), runtime_of(backend, on_fallback="error"))
-        with pytest.raises(ArmpyError, match=r"While 'loop' / condition / on_fallback='error'"):
-            model(ints(0))
-
     def test_a_backend_needs_to_support_what_is_inside_to_get_control_flow(self) -> None:
         asked = ControlFlowBackend({If, ElementwiseBinary})
         fixed = applied(ADD, floats(1), f32(2))
@@ -370,22 +281,6 @@ class TestPlacement:
         fixed = applied(ADD, floats(1), f32(2))
         model = Model(chosen(fixed, fixed, f32(2)), runtime_of(backend))
         np.testing.assert_array_equal(model(YES, floats(1, 2)), [2, 3])
-
-    def test_backends_with_memory_of_their_own_run_what_is_inside(self) -> None:
-        net = Network()
-        x = net.add(RELU, net.input("x", f32(None)), name="before")
-        y = net.add(If(PLUS, TIMES), net.input("c", BOOL), x, name="choice")
-        net.output("y", net.add(RELU, y, name="behind"))
-        model = Model(net, runtime_of(OwnMemoryBackend("Npu")))
-        np.testing.assert_array_equal(model(floats(3, -4), YES), [4, 1])
-        np.testing.assert_array_equal(model(floats(3, -4, 5), NO), [6, 0, 10])
-
-    def test_memory_is_held_once_while_inner_networks_run(self) -> None:
-        manager = CountingManager()
-        backend = FakeBackend("Fake", {ElementwiseBinary, Comparison}, memory_manager=manager)
-        model = Model(loop(3), runtime_of(backend))
-        np.testing.assert_array_equal(model(ints(0)), [3])
-        assert (manager.held, manager.most_held) == (0, 1)
 
 
 def test_outputs_of_unknown_shape_are_written_to_arrays_that_fit() -> None:

@@ -295,20 +295,6 @@ class TestForRuntime:
         backend.made = []
         return backend
 
-    def test_two_runtimes_on_one_registry_have_different_options(
-        self, backend: Powered, log: Log
-    ) -> None:
-        registry = registry_of(backend, ReferenceBackend())
-        for power in (3, 5, 0):
-            backend_options = {"A": {"power": power}} if power else {}
-            options = RuntimeOptions(
-                ["A", "CpuRef"], backend_options=backend_options, registry=registry
-            )
-            with Model(chain(), Runtime(options), closes_runtime=True) as model:
-                np.testing.assert_array_equal(model(X), X + 3)
-        assert [text for name, text, _ in log if name == "power"] == ["3", "5", "0"]
-        assert len(backend.made) == 3
-
     def test_a_backend_whose_id_differs_in_a_runtime_is_left_out(self, backend: Powered) -> None:
         backend.made_id = "B"
         text = r"^A / for_runtime: .*id differs in this runtime\. Expected 'A'; got 'B'"

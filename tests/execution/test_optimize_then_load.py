@@ -19,26 +19,21 @@ from armpy.backend import (
     PreparationRequest,
 )
 from armpy.errors import (
-    BackendCapabilityError,
     BackendUnavailableError,
     InvalidArgumentError,
     UnimplementedError,
 )
-from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary
+from armpy.ops import Activation
 from armpy_testing.backends.fake_backends import (
-    CompilingBackend,
     FakeBackend,
-    registry_of,
     runtime_of,
 )
-from armpy_testing.models.control_flow import loop
 from armpy_testing.models.networks import (
     ADD,
-    RELU,
     chain,
     diamond,
     f32,
@@ -48,7 +43,6 @@ from armpy_testing.models.networks import (
     placement_of,
 )
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(-1, 2, 3, 4)
 BY_NAME = {"top": "Fake", "left": "CpuRef", "right": "CpuRef", "bottom": "CpuRef"}
 
@@ -71,48 +65,6 @@ class TestOptimizing:
         assert places(objects) == places(runtime) == BY_NAME
         assert set(places(armpy.optimize(diamond(), ["CpuRef"])).values()) == {"CpuRef"}
         assert armpy.optimize(diamond()).placement.layers
-
-    def test_a_builder_is_taken_as_it_is(self) -> None:
-        net = Network()
-        net.output("y", net.add(RELU, net.input("x", f32(2)), name="relu"))
-        assert places(armpy.optimize(net, ["CpuRef"])) == {"relu": "CpuRef"}
-
-    def test_what_was_optimised_can_be_inspected(self) -> None:
-        network = armpy.optimize(diamond(), runtime_of(CompilingBackend("Fake", {Activation})))
-        layers = {layer.name: layer for layer in network.graph.layers}
-        assert network.backend_of(layers["top"]) == "Fake"
-        assert network.backend_of(layers["bottom"]) == "CpuRef"
-        assert layers["top"].origins == ("top",)
-        assert [layer.name for layer in network.source.layers] == [*BY_NAME]
-        assert {network.assignment[layer.id] for layer in network.source.layers} == {
-            "Fake",
-            "CpuRef",
-        }
-        assert {v.info.shape for v in network.memory.tensors} == {(4,)}
-        assert sum(network.memory.arenas.values()) == network.placement.peak_bytes > 0
-        assert 'label="{PreCompiled|' in network.to_dot()
-        assert network.to_dot().count("BackendID : CpuRef") == 3
-        text = str(network)
-        assert "CpuRef       ElementwiseBinary 'bottom' -> (4,)" in text
-        assert "= top" in text
-        assert "steps 0 to 2" in text  # top is read by left and right
-        for arena, size_bytes in network.memory.arenas.items():
-            assert f"{arena.backend_id} ({arena.factory_id}): {size_bytes} bytes" in text
-
-    def test_options_of_the_network_come_before_those_of_the_runtime(self) -> None:
-        runtime = runtime_of(Choosing(), backend_options={"Fake": {"takes": True}})
-        assert set(places(armpy.optimize(chain(), runtime)).values()) == {"Fake"}
-        options = OptimizerOptions(model_options={"Fake": {"takes": False}})
-        assert set(places(armpy.optimize(chain(), runtime, options)).values()) == {"CpuRef"}
-        wrong = OptimizerOptions(model_options={"Fake": {"take": False}})
-        with pytest.raises(InvalidArgumentError, match="no option 'take'"):
-            armpy.optimize(chain(), runtime, wrong)
-
-    def test_the_runtime_says_what_becomes_of_fallbacks_unless_options_do(self) -> None:
-        runtime = runtime_of(only_relu(), on_fallback="error")
-        with pytest.raises(BackendCapabilityError, match="3 layers do not run on Fake"):
-            armpy.optimize(diamond(), runtime)
-        assert places(armpy.optimize(diamond(), runtime, OptimizerOptions("allow"))) == BY_NAME
 
     @pytest.mark.parametrize(
         ("backends", "error", "text"),
@@ -168,18 +120,6 @@ def from_file(network: OptimizedNetwork, folder: Path) -> OptimizedNetwork:
 class TestLoading:
     """What is loaded is what was optimised."""
 
-    def test_the_assignment_is_kept_where_the_runtime_prefers_another(
-        self, way: Way, tmp_path: Path
-    ) -> None:
-        network = way(armpy.optimize(diamond(), runtime_of(only_relu())), tmp_path)
-        registry = registry_of(only_relu(), FakeBackend("Other"), ReferenceBackend())
-        runtime = Runtime(RuntimeOptions(["Other", "CpuRef", "Fake"], registry=registry))
-        assert set(places(Model(diamond(), runtime)).values()) == {"Other"}
-        model = Model(network, runtime)
-        assert places(model) == BY_NAME
-        assert placement_of(model).refusals == ()
-        np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
-
     def test_a_layer_that_cannot_be_prepared_moves_with_a_reason(
         self, way: Way, tmp_path: Path
     ) -> None:
@@ -190,24 +130,6 @@ class TestLoading:
         (refusal,) = placement_of(model).refusals
         assert (refusal.layer, refusal.backend) == ("top", "Fake")
         assert "full" in refusal.text
-        np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
-
-    def test_layers_of_a_backend_that_is_not_there_move_with_a_reason(
-        self, way: Way, tmp_path: Path
-    ) -> None:
-        network = way(armpy.optimize(diamond(), runtime_of(only_relu())), tmp_path)
-        model = Model(network, runtime_of(FakeBackend("Other", {ElementwiseBinary})))
-        refusals = [(r.layer, r.backend, r.text) for r in placement_of(model).refusals]
-        assert refusals[0] == ("top", "Fake", "the runtime does not use it")
-        assert places(model) == {**BY_NAME, "top": "CpuRef"}
-        np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
-
-    def test_a_backend_compiles_its_part_again(self, way: Way, tmp_path: Path) -> None:
-        network = way(armpy.optimize(diamond(), runtime_of(CompilingBackend())), tmp_path)
-        backend = CompilingBackend()
-        model = Model(network, runtime_of(backend))
-        assert [len(view.layers) for view in backend.offered] == [4]
-        assert len(model.placement.layers) == 1  # type: ignore[union-attr]  # it has one
         np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
 
     def test_model_options_are_kept_unless_properties_say_otherwise(
@@ -221,24 +143,6 @@ class TestLoading:
         assert backend.given[-1] == {"takes": True}
         properties = NetworkProperties(model_options={"Fake": {"takes": False}})
         assert set(places(Model(network, runtime, properties=properties)).values()) == {"CpuRef"}
-
-    def test_it_is_for_its_shapes_alone(self, way: Way, tmp_path: Path) -> None:
-        net = Network()
-        net.output("y", net.add(RELU, net.input("x", f32(None, 2))))
-        graph = net.build()
-        network = way(armpy.optimize(graph, ["CpuRef"], shapes={"x": (3, 2)}), tmp_path)
-        model = Model(network, runtime_of())
-        assert model.inputs[0].shape == (3, 2)
-        np.testing.assert_array_equal(model(np.full((3, 2), -1, np.float32)), np.zeros((3, 2)))
-        with pytest.raises(InvalidArgumentError, match=r"\(3, 2\).*\(4, 2\)"):
-            model(np.zeros((4, 2), np.float32))
-
-    def test_a_model_of_a_file_gives_what_it_gave(self, way: Way, tmp_path: Path) -> None:
-        whole = armpy.load(DIGITS, backends=["CpuRef"])
-        runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
-        network = way(runtime.optimize_network(whole.graph), tmp_path)
-        image = np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)
-        np.testing.assert_array_equal(Model(network, runtime)(image), whole(image))
 
     def test_variables_are_kept_and_shared(self, way: Way, tmp_path: Path) -> None:
         net = Network()
@@ -255,10 +159,6 @@ class TestLoading:
         np.testing.assert_array_equal(other(floats(1, 1)), [3, 4])
         np.testing.assert_array_equal(model(floats(0, 0)), [3, 4])
 
-    def test_control_flow_is_kept(self, way: Way, tmp_path: Path) -> None:
-        network = way(armpy.optimize(loop(3), ["CpuRef"]), tmp_path)
-        np.testing.assert_array_equal(Model(network, runtime_of())(ints(0)), [3])
-
 
 class TestShapes:
     """An optimised network is for shapes that are known."""
@@ -268,10 +168,6 @@ class TestShapes:
         net = Network()
         net.output("y", net.add(ADD, net.input("a", f32(None, 2)), net.input("b", f32(2))))
         return net.build()
-
-    def test_an_input_without_a_shape_needs_one(self, graph: Graph) -> None:
-        with pytest.raises(InvalidArgumentError, match=r"^input 'a': an input has no shape yet"):
-            armpy.optimize(graph, ["CpuRef"])
 
     @pytest.mark.parametrize(
         ("shapes", "text"),
@@ -286,15 +182,6 @@ class TestShapes:
     ) -> None:
         with pytest.raises(InvalidArgumentError, match=text):
             armpy.optimize(graph, ["CpuRef"], shapes=shapes)
-
-    def test_default_shapes_are_taken_unless_others_are_given(self) -> None:
-        net = Network()
-        x = net.input("x", f32(None, 2), default_shape=(5, 2))
-        net.output("y", net.add(RELU, x))
-        graph = net.build()
-        assert armpy.optimize(graph, ["CpuRef"]).graph.inputs[0].info.shape == (5, 2)
-        other = armpy.optimize(graph, ["CpuRef"], shapes={"x": (1, 2)})
-        assert other.graph.inputs[0].info.shape == (1, 2)
 
     def test_shapes_that_depend_on_elements_are_an_error(self) -> None:
         net = Network()

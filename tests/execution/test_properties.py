@@ -42,8 +42,7 @@ from armpy_testing.backends.fake_backends import (
     runtime_of,
 )
 from armpy_testing.backends.slow_backend import SlowBackend
-from armpy_testing.models.control_flow import loop
-from armpy_testing.models.networks import chain, floats, ints, placement_of
+from armpy_testing.models.networks import chain, floats, placement_of
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(0, 1, 2, 3)
@@ -208,22 +207,9 @@ class TestExternalMemory:
                 call()
         assert backend.memory.most_bytes == 0
 
-    def test_a_loop_has_memory_for_its_turns(self) -> None:
-        model = Model(loop(3), runtime_of(), properties=EXTERNAL)
-        with model.create_working_memory() as memory:
-            assert model.run({"in0": ints(0)}, memory=memory)["out0"] == 3
-
 
 class TestWorkingMemory:
     """None is made at load."""
-
-    def test_executions_make_it_and_leave_it_for_the_next(self) -> None:
-        backend = DeviceBackend()
-        model = Model(chain(), runtime_of(backend))
-        assert backend.memory.most_bytes == 0
-        for _ in range(3):
-            np.testing.assert_array_equal(model(X), X + 3)
-        assert backend.memory.most_bytes == placement_of(model).peak_bytes
 
     def test_a_device_that_is_full_fails_executions_instead_of_losing_layers(self) -> None:
         backend = DeviceBackend(memory=Memory(0))
@@ -308,16 +294,3 @@ class TestQuotas:
                 model.run({"x": X}, deadline_s=10)
         backend.fails = False
         np.testing.assert_array_equal(model.run({"x": X}, deadline_s=10)["y"], X + 3)
-
-    def test_a_loop_takes_one_place(self) -> None:
-        quota = NetworkProperties(max_executions=1)
-        model = Model(loop(3), runtime_of(), properties=quota)
-        assert model.run({"in0": ints(0)}, deadline_s=10)["out0"] == 3
-
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [("max_executions", 0), ("max_executions", True), ("memory_limit_bytes", -1)],
-    )
-    def test_quotas_are_whole_numbers(self, name: str, value: object) -> None:
-        with pytest.raises(InvalidArgumentError, match=rf"{name}: the quota cannot be used"):
-            NetworkProperties(**{name: value})  # type: ignore[arg-type]
