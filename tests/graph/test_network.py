@@ -16,24 +16,6 @@ def net() -> Network:
     return Network("net")
 
 
-def test_layers_are_named_after_their_operation_and_number(net: Network) -> None:
-    x = net.input("x", f32(2))
-    net.output("y", net.add(RELU, net.add(ADD, x, x)))
-    assert [layer.name for layer in net.build().layers] == ["ElementwiseBinary_0", "Activation_1"]
-
-
-def test_outputs_of_a_layer_are_named_after_it(net: Network) -> None:
-    x = net.input("x", f32(2))
-    layer = net.add_layer(ops.Unstack(axis=0, num=2), [x], name="parts")
-    assert [value.name for value in layer.outputs] == ["parts:0", "parts:1"]
-    assert net.add(RELU, x, name="relu").name == "relu"
-
-
-def test_an_unnamed_constant_gets_a_name(net: Network) -> None:
-    assert net.constant([1, 2]).name == "constant_0"
-    assert net.constant([1, 2], name="w").name == "w"
-
-
 def test_two_inputs_of_one_name_are_rejected(net: Network) -> None:
     net.input("x", f32(1))
     with pytest.raises(InvalidArgumentError, match=r"net: two inputs have the same name.*'x'"):
@@ -111,41 +93,6 @@ def test_a_declared_shape_that_contradicts_is_rejected(net: Network) -> None:
     x = net.input("x", f32(2))
     with pytest.raises(LayerValidationError, match=r"'r'.*Expected \(2,\); got \(3,\)"):
         net.add(RELU, x, name="r", output=f32(3))
-
-
-def test_the_builder_stays_usable_after_errors(net: Network) -> None:
-    x = net.input("x", f32(2))
-    bad = net.input("bad", f32(3))
-    with pytest.raises(LayerValidationError):
-        net.add(ADD, x, bad, name="wrong")
-    with pytest.raises(InvalidArgumentError):
-        net.constant(np.array([1j]))
-    net.output("y", net.add(RELU, x, name="right"))
-    graph = net.build()
-    assert [layer.name for layer in graph.layers] == ["right"]
-    assert len({value.id for value in graph.values()}) == len(list(graph.values()))
-
-
-def test_a_network_can_grow_after_it_was_built(net: Network) -> None:
-    x = net.input("x", f32(2))
-    net.output("y", x)
-    first = net.build()
-    net.output("z", net.add(RELU, x))
-    assert (len(first.layers), len(net.build().layers)) == (0, 1)
-
-
-def test_trailing_operands_that_are_left_out_are_dropped(net: Network) -> None:
-    x = net.input("x", f32(2))
-    net.output("y", net.add(ops.Reshape((1, 2)), x, None))
-    assert net.build().layers[0].inputs == (x,)
-
-
-def test_a_contiguous_constant_is_kept_without_a_copy(net: Network) -> None:
-    data = np.arange(6, dtype=np.float32).reshape(2, 3)
-    value = net.constant(data)
-    assert value.data is not None
-    assert np.shares_memory(value.data, data)
-    assert value.info == TensorInfo((2, 3), DataType.FLOAT32, is_constant=True)
 
 
 @pytest.mark.parametrize(
@@ -246,14 +193,6 @@ def test_initial_elements_that_do_not_fit_are_rejected(
         net.variable("v", f32(2), initial)
 
 
-@pytest.mark.parametrize("initial", [None, floats(1)])
-def test_a_variable_is_fully_shaped(
-    net: Network, initial: np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None
-) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"not known yet. Got \(\?,\)"):
-        net.variable("v", f32(None), initial)
-
-
 def test_assigning_says_what_the_next_execution_reads(net: Network) -> None:
     x = net.input("x", f32(2))
     state = net.variable("v", f32(2))
@@ -308,11 +247,6 @@ def test_open_dimensions_stay_open_through_layers(net: Network) -> None:
     assert not net.build().is_fully_shaped
 
 
-def test_an_unknown_rank_stays_unknown_through_layers(net: Network) -> None:
-    x = net.input("x", TensorInfo(None, DataType.FLOAT32))
-    assert net.add(ADD, x, x).info.shape is None
-
-
 def test_a_default_shape_has_to_fit(net: Network) -> None:
     text = r"input 'x': the shape does not match. Expected \(\?, 3\); got \(2, 4\)"
     with pytest.raises(InvalidArgumentError, match=text):
@@ -358,12 +292,6 @@ def test_other_differences_stay_errors(shape: tuple[int, ...]) -> None:
     net = Network(allow_expanded_dims=True)
     with pytest.raises(LayerValidationError, match="the declared output shape does not match"):
         net.add(RELU, net.input("x", f32(2, 3)), output=f32(*shape))
-
-
-def test_dimensions_of_one_count_by_default() -> None:
-    net = Network()
-    with pytest.raises(LayerValidationError, match="the declared output shape does not match"):
-        net.add(RELU, net.input("x", f32(2, 3)), output=f32(1, 2, 3))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from armpy.graph.network import Network
 from armpy.ops import FullyConnected
 from armpy.profiling import Profiler, ProfilingDetails, to_armnn_json, to_json
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
-from armpy_testing.models.networks import RELU, chain, diamond, f32, floats
+from armpy_testing.models.networks import RELU, diamond, f32, floats
 from armpy_testing.shared import shared_file
 
 Document = dict[str, Any]  # Any: whatever JSON can hold
@@ -93,23 +93,6 @@ def events_of(document: Document) -> list[tuple[str, int, Document]]:
     return events
 
 
-def test_events_are_numbered_in_order_and_have_three_measurements() -> None:
-    document = armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True)))
-    events = events_of(document)
-    assert [number for _, number, _ in events] == list(range(1, len(events) + 1))
-    for label, number, event in events:
-        wall, start, stop = (
-            event[f"Wall clock time{suffix}_#{number}"] for suffix in ("", " (Start)", " (Stop)")
-        )
-        for measurement in (wall, start, stop):
-            assert (measurement["type"], measurement["unit"]) == ("Measurement", "us")
-        for duration, began, ended in zip(wall["raw"], start["raw"], stop["raw"], strict=True):
-            if label.endswith("Execute"):
-                assert ended - began == pytest.approx(duration, abs=0.01)
-            else:  # several of one name in one load are added up
-                assert ended - began >= duration - 0.01
-
-
 def test_layers_of_other_backends_are_named_after_these() -> None:
     _, workloads = profiling_data(armnn(runs(runtime_of(FakeBackend("Npu"), profiling=True))))
     assert {key.rpartition("_#")[0] for key in workloads} == {
@@ -167,18 +150,6 @@ def test_details_describe_layers(details: ProfilingDetails) -> None:
         _, workloads = profiling_data(document)
         execute = starting(starting(document, "inference_measurements"), "Execute")
         assert [execute[key]["GUID"] for key in workloads] == [first["GUID"], second["GUID"]]
-
-
-def test_networks_on_one_runtime_are_profiled_each_as_its_properties_say() -> None:
-    runtime = runtime_of(profiling=True)
-    plain = runtime.load_network(chain(), NetworkProperties(profiling=False))
-    detailed = runtime.load_network(
-        chain(), NetworkProperties(profiling_details=ProfilingDetails.WITH_EVENTS)
-    )
-    default = runtime.load_network(chain())
-    assert runtime.get_profiler(plain) is None
-    assert len(profiler_of(runtime, detailed).layers) == 3
-    assert profiler_of(runtime, default).layers == ()
 
 
 def test_commands_of_a_compiled_region_lie_in_it() -> None:

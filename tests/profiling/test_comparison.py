@@ -80,18 +80,6 @@ def test_layers_that_one_profile_has_as_one_are_compared_together() -> None:
     assert (back.before_us, back.after_us) == (30.0, 70.0)
 
 
-def test_chains_of_joined_layers_become_one() -> None:
-    before = summary(1, [share("a + b", 10), share("c", 4)])
-    after = summary(1, [share("a", 3), share("b + c", 6)])
-    (only,) = compare_summaries(before, after).layers
-    assert (only.before_us, only.after_us) == (14.0, 9.0)
-
-
-def test_what_only_one_profile_has_is_compared_with_nothing() -> None:
-    comparison = compare_summaries(summary(1, [share("a", 5)]), summary(1, [share("b", 9)]))
-    assert [(c.before_us, c.after_us) for c in comparison.layers] == [(0.0, 9.0), (5.0, 0.0)]
-
-
 def test_the_text_names_what_has_changed_most() -> None:
     text = str(compare_summaries(summary(1, [share("a", 5)]), summary(1, [share("a", 9)])))
     assert text.splitlines()[0] == "5.0 us before, 9.0 us after (+4.0 us) for one execution"

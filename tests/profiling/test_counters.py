@@ -22,10 +22,8 @@ from armpy.backend import (
     OptionValues,
     WorkloadInfo,
 )
-from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime
-from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler, to_chrome_trace, to_json
 from armpy_testing.backends.fake_backends import (
@@ -148,17 +146,6 @@ def test_totals_add_up_and_gauges_are_set() -> None:
     assert values(profiler) == {"bytes uploaded": 0, "queue length": 2.5}
 
 
-def test_two_backends_may_have_counters_of_one_name() -> None:
-    npu = Counting([Counter("sent", "B")], operations={Activation})
-    gpu = Counting([Counter("sent", "KiB")], "Gpu", {ElementwiseBinary})
-    profiler, (_, in_gpu) = profiles_of(npu, gpu)
-    in_gpu.add_to_counter("sent", 1)
-    assert [(c.backend, c.unit, c.value) for c in profiler.counters] == [
-        ("Npu", "B", 0),
-        ("Gpu", "KiB", 1),
-    ]
-
-
 def test_the_same_counter_may_be_declared_once_more_and_keeps_its_value() -> None:
     profiler, profiling = profile(UPLOADED)
     profiling.add_to_counter("bytes uploaded", 5)
@@ -272,23 +259,6 @@ def test_events_that_cannot_be_are_refused(event: Measurement) -> None:
     assert not profiler.events
 
 
-def test_a_backend_that_gives_impossible_events_is_named() -> None:
-    class Wrong(IBackendProfilingContext):
-        def take_events(self) -> Sequence[Measurement]:
-            return [Measurement("upload", 0, float("inf"))]
-
-    class Measuring(FakeBackend):
-        def create_backend_profiling_context(
-            self, options: OptionValues, profiling: IBackendProfiling
-        ) -> IBackendProfilingContext | None:
-            return Wrong()
-
-    runtime = runtime_of(Measuring("Npu"), profiling=True)
-    profiler = profiler_of(runtime, runtime.load_network(diamond()))
-    with pytest.raises(BackendError, match=r"^Npu / take_events: .*is not a finite span"):
-        profiler.summary()
-
-
 def test_threads_lose_no_counts() -> None:
     profiler, profiling = profile(UPLOADED)
 
@@ -302,52 +272,6 @@ def test_threads_lose_no_counts() -> None:
     for thread in threads:
         thread.join()
     assert values(profiler) == {"bytes uploaded": 4000}
-
-
-def test_a_backend_is_notified_before_its_factory_in_the_same_thread() -> None:
-    begun = threading.local()
-
-    class Context(IBackendProfilingContext):
-        def enable_profiling(self, enabled: bool) -> None:
-            begun.context = self if enabled else None
-
-    class Asked(FakeBackend):
-        found: list[object] = []  # noqa: RUF012 - of one test
-
-        def create_backend_profiling_context(
-            self, options: OptionValues, profiling: IBackendProfiling
-        ) -> IBackendProfilingContext | None:
-            return Context()
-
-        def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-            self.found.append(getattr(begun, "context", None))
-            begun.context = None
-            return super().create_workload_factory(network)
-
-    runtime = runtime_of(Asked("Npu"), profiling=True)
-    thread = threading.Thread(target=runtime.load_network, args=(diamond(),))
-    thread.start()
-    thread.join()
-    runtime.load_network(diamond(), NetworkProperties(profiling=False))
-    first, second = Asked.found
-    assert isinstance(first, Context)
-    assert second is None
-
-
-def test_a_backend_is_given_its_options_and_the_networks_profile() -> None:
-    arguments: list[object] = []
-
-    class With(FakeBackend):
-        def create_backend_profiling_context(
-            self, options: OptionValues, profiling: IBackendProfiling
-        ) -> IBackendProfilingContext | None:
-            arguments.extend((options, profiling))
-            return None
-
-    Model(diamond(), runtime_of(With(), profiling=True)).run(X)
-    options, profiling = arguments
-    assert options == {}
-    assert isinstance(profiling, IBackendProfiling)
 
 
 def test_a_method_with_other_parameters_is_refused() -> None:

@@ -16,12 +16,6 @@ def test_of_names_that_a_converter_has_joined_the_last_stands_for_all() -> None:
     assert list(short_names(names).values()) == ["relu6/Relu6", "add/add"]
 
 
-def test_a_number_after_a_joined_name_does_not_stand_for_it() -> None:
-    names = ["net/dw_1/bias;net/dw_1/depthwise;1", "net/dw_2/depthwise;2"]
-    assert list(short_names(names).values()) == ["dw_1/depthwise", "dw_2/depthwise"]
-    assert short_names([";3"]) == {";3": ";3"}
-
-
 def test_a_folder_of_most_names_is_cut_off_too() -> None:
     names = [f"model/block_{number}/conv" for number in range(9)]
     assert list(short_names([*names, "Softmax"]).values()) == [
@@ -46,15 +40,6 @@ def test_a_long_name_loses_its_middle() -> None:
     assert len(short) == 30
     assert short.startswith("first_")
     assert short.endswith("_last")
-
-
-def test_a_single_name_keeps_its_folder() -> None:
-    assert short_names(["model/conv"]) == {"model/conv": "model/conv"}
-
-
-def test_layers_that_ran_as_one_keep_their_short_names() -> None:
-    names = ["net/block/conv + net/block/add", "net/block/conv", "net/tail"]
-    assert list(short_names(names).values()) == ["block/conv + block/add", "block/conv", "tail"]
 
 
 @given(st.lists(st.text("ab/;# 1+", max_size=12), unique=True), st.integers(4, 12))

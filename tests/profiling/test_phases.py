@@ -58,14 +58,6 @@ def test_each_event_belongs_to_a_phase(
     assert phase_of(kind, name, operation) is expected
 
 
-def test_a_network_is_prepared_in_one_phase() -> None:
-    runtime = runtime_of(adder(), profiling=True)
-    profiler = runtime.get_profiler(runtime.load_network(product()))
-    assert profiler is not None
-    names = [event.name for event in profiler.load_events]
-    assert (names.count("prepare"), names.count("load")) == (1, 1)
-
-
 def test_a_trace_has_every_phase_of_a_network() -> None:
     with runtime_of(adder()) as runtime:
         model = armpy.Model(product(), runtime, properties=PROFILED)

@@ -15,8 +15,7 @@ from armpy.backend import (
 from armpy.errors import BackendError
 from armpy.execution import Runtime
 from armpy.execution.programs.compiled_program import CompiledProgram
-from armpy.model import Model
-from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics, to_chrome_trace, to_json
+from armpy.profiling import Profiler, to_chrome_trace, to_json
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import diamond, floats
 
@@ -97,14 +96,6 @@ def test_every_step_and_every_execution_is_an_event() -> None:
     assert not profiler.events
 
 
-def test_a_model_is_profiled_as_well() -> None:
-    model = Model(diamond(), runtime_of(profiling=True))
-    model(X)
-    profiler = model.runtime.get_profiler(model.network_id)
-    assert profiler is not None
-    assert len(profiler.events) == 5
-
-
 def filled() -> Profiler:
     """Three events of known times."""
     profiler = Profiler()
@@ -112,34 +103,6 @@ def filled() -> Profiler:
     profiler.add("relu", "Npu", 2.0, 2.25)
     profiler.add("conv", "Npu", 3.0, 4.0)
     return profiler
-
-
-def test_times_are_microseconds() -> None:
-    (event, *_) = filled().events
-    assert event == ProfilingEvent("conv", "Npu", 1e6, 0.5e6, threading.get_ident())
-
-
-def test_statistics_are_by_name_and_backend_the_largest_total_first() -> None:
-    conv, relu = filled().statistics()
-    assert conv == ProfilingStatistics("conv", "Npu", 2, 1.5e6, 0.5e6, 1e6)
-    assert conv.mean_us == 0.75e6
-    assert relu == ProfilingStatistics("relu", "Npu", 1, 0.25e6, 0.25e6, 0.25e6)
-
-
-def test_json_holds_events_and_statistics() -> None:
-    report = json.loads(to_json(filled()))
-    assert report["unit"] == "us"
-    assert [event["name"] for event in report["events"]] == ["conv", "relu", "conv"]
-    assert report["statistics"][0] == {
-        "name": "conv",
-        "backend": "Npu",
-        "count": 2,
-        "total_us": 1.5e6,
-        "min_us": 0.5e6,
-        "max_us": 1e6,
-        "mean_us": 0.75e6,
-    }
-    assert report["dropped"] == 0
 
 
 def test_the_trace_has_the_form_that_trace_viewers_read() -> None:
@@ -169,18 +132,6 @@ def test_only_so_many_events_are_kept_and_the_others_counted(
     assert (len(profiler.events), profiler.num_dropped) == (2, 1)
     profiler.clear()
     assert profiler.num_dropped == 0
-
-
-def test_a_backends_own_measurements_are_taken_when_the_profile_is_read() -> None:
-    context = Measuring({"kernel": 3.5, "upload": 1}, {"kernel": 2})
-    _, _, profiler = profiled(Measured(context))
-    assert context.enabled == [True]
-    assert profiler.events == (
-        ProfilingEvent("kernel", "Npu", 0.0, 3.5, 0),
-        ProfilingEvent("upload", "Npu", 0.0, 1.0, 0),
-    )
-    kernel = profiler.statistics()[0]
-    assert (kernel.name, kernel.count, kernel.total_us) == ("kernel", 2, 5.5)
 
 
 def test_measurements_are_taken_once_for_events_and_statistics_of_one_report() -> None:
@@ -234,26 +185,6 @@ class Scripted(IBackendProfilingContext):
 
     def take_events(self) -> Sequence[Measurement]:
         return self.events.pop(0) if self.events else ()  # type: ignore[return-value]  # wrong ones too
-
-
-KERNEL = Measurement("kernel", 10.0, 2.5, 7, {"bytes": 64.0})
-
-
-def test_a_backends_own_events_keep_their_times_and_details() -> None:
-    _, _, profiler = profiled(Measured(Scripted([KERNEL, Measurement("copy", 13, 1)])))
-    kernel, copy = profiler.events
-    assert kernel == ProfilingEvent("kernel", "Npu", 10.0, 2.5, 7, {"bytes": 64.0})
-    assert copy == ProfilingEvent("copy", "Npu", 13.0, 1.0, 0, {})
-    first, second, *load = json.loads(to_chrome_trace(profiler))["traceEvents"]
-    assert {event["cat"] for event in load} == {"load"}
-    assert first["args"] == {"bytes": 64.0, "phase": "execution"}
-    assert second["args"] == {"phase": "execution"}
-
-
-def test_what_a_backend_has_not_given_yet_is_forgotten_as_well() -> None:
-    _, _, profiler = profiled(Measured(Scripted([KERNEL])))
-    profiler.clear()
-    assert not profiler.events
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import threading
 import time
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
@@ -18,10 +17,8 @@ from armpy.backend import (
 )
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.programs import state
-from armpy.execution.scheduling.executors import default_num_executors
 from armpy.graph import graphs_of
 from armpy.model import Model
-from armpy.ops import ElementwiseBinary
 from armpy.profiling import (
     EventKind,
     Profiler,
@@ -29,24 +26,15 @@ from armpy.profiling import (
     Share,
     Summary,
     WatchedLock,
-    to_chrome_trace,
 )
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
 from armpy_testing.backends.fake_backends import (
-    CountingManager,
     FakeBackend,
-    Handles,
-    Outputs,
-    Step,
     registry_of,
     runtime_of,
 )
-from armpy_testing.models.control_flow import loop
-from armpy_testing.models.networks import ADD, RELU, diamond, f32, floats, ints
+from armpy_testing.models.networks import ADD, diamond, f32, floats
 from armpy_testing.shared import shared_file
-
-MAKING = "preparing: make working memory"
-"""What the first execution does besides."""
 
 
 def event(
@@ -113,14 +101,6 @@ def check_sums(summary: Summary) -> None:
     assert len(summary.run_ns) == summary.num_executions
 
 
-def test_what_no_layer_takes_is_overhead() -> None:
-    summary = summary_of(layer(2, 5, "a"), layer(5, 6, "b"), execute(1, 10))
-    assert us(summary.layers) == {"Reshape 'a'": 3.0, "Reshape 'b'": 1.0}
-    assert us(summary.operations) == {"Reshape": 4.0}
-    assert us(summary.overhead) == {BETWEEN: 5.0}
-    assert (summary.num_executions, summary.wall_ns) == (1, 9000)
-
-
 def test_rows_are_plain_and_make_up_the_whole() -> None:
     first, second, around = summary_of(layer(2, 5, "a"), layer(5, 6, "b"), execute(1, 10)).to_rows()
     assert first == {
@@ -176,13 +156,6 @@ def test_nameless_commands_are_parts_of_their_layer() -> None:
     assert us(summary.layers) == {"Reshape 'a'": 4.0}
     assert summary.layers[0].count == 2
     assert us(summary.overhead) == {BETWEEN: 2.0}
-
-
-def test_commands_in_other_threads_are_listed_and_not_counted() -> None:
-    others = [command(1, 5, "kernel", thread=2), command(1, 5, "kernel", thread=3)]
-    summary = summary_of(*others, layer(1, 5, "a"), execute(0, 6))
-    assert us(summary.layers) == {"Reshape 'a'": 4.0}
-    assert us(summary.beside) == {"kernel": 8.0}
 
 
 def test_layers_within_control_flow_have_its_name_in_front_and_are_not_counted_twice() -> None:
@@ -322,18 +295,6 @@ def test_a_loop_is_summed_by_the_layers_that_it_runs(
     assert "While" in us(summary.operations)
 
 
-def test_layers_of_inner_graphs_are_grouped_by_the_loops_names_for_these() -> None:
-    model = Model(loop(3), runtime_of(profiling=True))
-    model(ints(0))
-    profiler = model.runtime.get_profiler(model.network_id)
-    assert profiler is not None
-    summary = profiler.summary()
-    check_sums(summary)
-    (count,) = [s for s in summary.layers if s.operation == ElementwiseBinary.__name__]
-    assert (count.layer, count.count) == ("loop/body/count", 3)
-    assert any(share.layer.startswith("loop/condition/") for share in summary.layers)
-
-
 def test_threads_side_by_side_count_nothing_twice() -> None:
     runtime = runtime_of(FakeBackend("Npu"), profiling=True)
     network = runtime.load_network(diamond())
@@ -386,38 +347,6 @@ def test_a_load_is_split_into_its_phases() -> None:
     assert profiler.summary().load_ns == summary.load_ns
 
 
-def test_shapes_that_are_new_are_prepared_outside_of_the_execution() -> None:
-    net = armpy.Network()
-    x = net.input("x", armpy.TensorInfo((None,), armpy.DataType.FLOAT32))
-    net.output("y", net.add(RELU, x))
-    model = Model(net, runtime_of(profiling=True))
-    profiler = model.runtime.get_profiler(model.network_id)
-    assert profiler is not None
-    before = profiler.summary().load_ns
-    np.testing.assert_array_equal(model(floats(-1, 2)), [0, 2])
-    summary = profiler.summary()
-    check_sums(summary)
-    assert summary.load_ns > before
-    assert set(us(summary.overhead)) == {BETWEEN, MAKING}
-
-
-def test_waits_for_a_backends_memory_are_named() -> None:
-    class Slow(CountingManager):
-        def acquire(self) -> None:
-            time.sleep(0.01)
-            super().acquire()
-
-    runtime = runtime_of(FakeBackend("Npu", memory_manager=Slow()), profiling=True)
-    network = runtime.load_network(diamond())
-    profiler = runtime.get_profiler(network)
-    assert profiler is not None
-    profiler.clear()
-    runtime.enqueue_workload(network, {"x": floats(-1, 0, 2, 5)})
-    summary = profiler.summary()
-    check_sums(summary)
-    assert us(summary.waiting)["the memory of Npu"] >= 10_000
-
-
 def test_waits_for_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "threading", SimpleNamespace(Lock=AnnouncedLock))
     runtime = runtime_of(profiling=True)
@@ -454,66 +383,3 @@ def test_a_model_has_its_profile() -> None:
     assert model.profiler is not None
     assert model.profiler.summary().num_executions == 1
     assert Model(diamond(), runtime_of()).profiler is None
-
-
-class Gated(FakeBackend):
-    """Executes its layers when a gate is open."""
-
-    def __init__(self) -> None:
-        super().__init__("Npu")
-        self.gate = threading.Event()
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        assert self.gate.wait(10)
-        step.right.execute(inputs, outputs)
-
-
-def test_waits_for_a_free_thread_are_named_and_belong_to_the_execution() -> None:
-    backend = Gated()
-    model = Model(diamond(), runtime_of(backend, profiling=True))
-    x = {"x": floats(-1, 0, 2, 5)}
-    num_threads = default_num_executors()
-    started = time.perf_counter()
-    futures = [model.start(x) for _ in range(num_threads + 1)]
-    time.sleep(0.05)
-    backend.gate.set()
-    for future in futures:
-        future.result(timeout=10)
-    taken_us = 1e6 * (time.perf_counter() - started)
-    assert model.profiler is not None
-    summary = model.profiler.summary()
-    check_sums(summary)
-    assert summary.num_executions == num_threads + 1
-    (wait,) = summary.waiting
-    assert (wait.name, wait.count) == ("a free thread", num_threads + 1)
-    assert 40_000 <= wait.total_us <= (num_threads + 1) * taken_us
-    longest = max(e.duration_us for e in model.profiler.events if e.kind is EventKind.QUEUED)
-    assert longest >= 40_000
-    assert summary.elapsed_ns <= 1000 * taken_us
-    model(x["x"])
-    assert model.profiler.summary().waiting[0].count == num_threads + 1
-
-
-def test_waits_in_queues_are_apart_from_what_their_threads_do_in_traces() -> None:
-    profiler = Profiler()
-    profiler.add_waiting("a free thread", 1.0, 2.0, is_ahead=True)
-    profiler.add("Execute", "", 2.0, 3.0)
-    begin, end, whole = json.loads(to_chrome_trace(profiler))["traceEvents"]
-    assert [begin["ph"], end["ph"], whole["ph"]] == ["b", "e", "X"]
-    assert (begin["ts"], end["ts"]) == (1e6, 2e6)
-    assert begin["id"] == end["id"]
-
-
-@pytest.mark.parametrize("backend", [NumbaBackend, FakeBackend])
-def test_bound_executions_are_measured_as_calls_are(backend: type[IBackendInternal]) -> None:
-    model = Model(diamond(), runtime_of(backend(), profiling=True))
-    execution = model.bind({"x": floats(-1, 0, 2, 5)})
-    for _ in range(3):
-        execution()
-    execution.start().result(timeout=10)
-    assert model.profiler is not None
-    summary = model.profiler.summary()
-    check_sums(summary)
-    assert summary.num_executions == 4
-    assert {share.operation for share in summary.layers} <= {"Activation", "ElementwiseBinary"}
-    assert us(summary.waiting).keys() == {"a free thread"}
