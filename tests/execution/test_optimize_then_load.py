@@ -70,7 +70,7 @@ class TestOptimizing:
         ("backends", "error", "text"),
         [
             (["Npu"], BackendUnavailableError, "Npu"),
-            ("CpuRef", InvalidArgumentError, "Write \\['CpuRef'\\]"),
+            ("CpuRef", InvalidArgumentError, "a sequence of ids"),
             (["CpuRef", ReferenceBackend()], InvalidArgumentError, "got str, ReferenceBackend"),
             ([5], InvalidArgumentError, "Expected ids, or backends; got int"),
         ],

@@ -259,9 +259,9 @@ def test_a_runtime_needs_a_backend() -> None:
     ("options", "text"),
     [
         ({"num_threads": 0}, "num_threads: .*1 to 256; got 0"),
-        ({"backends": "CpuRef"}, r"a sequence of ids; got 'CpuRef'. Write \['CpuRef'\]"),
+        ({"backends": "CpuRef"}, r"a sequence of ids; got 'CpuRef'"),
         ({"code": "any"}, "code: .* Expected 'trusted', 'signed' or 'never'; got 'any'"),
-        ({"trusted_keys": "key.pem"}, r"a sequence of keys; got 'key.pem'. Write \['key.pem'\]"),
+        ({"trusted_keys": "key.pem"}, r"a sequence of keys; got 'key.pem'"),
         ({"trusted_keys": ["ed25519:AAAA"]}, r"trusted_keys, .* 32 bytes .*; got 3 bytes"),
     ],
 )
