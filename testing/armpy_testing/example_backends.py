@@ -65,9 +65,8 @@ def own_tests(site: Path) -> subprocess.CompletedProcess[str]:
 
     Notes
     -----
-    The whole kit is one of them. Its own tests run it on the same code, not installed
-    (`test_sabotaged_backends.py`), and its rules on a device that can be mapped
-    (`test_faults_by_rule.py`). From the wheel they are run in the full form alone.
+    The whole kit is one of them. The kit's own tests run its rules on a device that can be mapped
+    (`test_planted_faults.py`). From the wheel they are run in the full form alone.
     """
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
     if not IS_FULL:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -49,20 +48,6 @@ def test_reasons_for_unsupported_layers_are_printed(capsys: pytest.CaptureFixtur
     assert "ElementwiseBinary is not a plain addition (operation)" in capsys.readouterr().out
 
 
-def test_a_run_of_which_the_backend_ran_nothing_exits_with_1(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert (
-        armpy_command(
-            ["conformance", "SampleDynamic", "--in-process", *SAMPLE, "--filter", "Prelu"]
-        )
-        == 1
-    )
-    out = capsys.readouterr().out
-    assert "Prelu is not a plain addition (operation)" in out
-    assert "no layer ran on SampleDynamic: this proves nothing about it" in out
-
-
 def test_the_result_can_be_had_as_json(by_hand: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"])
@@ -88,38 +73,12 @@ def test_a_soak_executes_networks_so_often(capsys: pytest.CaptureFixture[str]) -
         assert (result["outcome"], result["text"]) == ("passed", text)
 
 
-def test_an_unused_known_failure_exits_with_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    known = tmp_path / "known.txt"
-    case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
-    known.write_text(f"{case}  # long ago", "utf-8")
-    options = ["--filter", "by-hand", "--known-failures", str(known)]
-    assert armpy_command(["conformance", "CpuRef", "--in-process", *options]) == 1
-    assert case in capsys.readouterr().out
-
-
 def test_problems_exit_with_1_and_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", "arm-nn-sample"]
     assert armpy_command(["conformance", "BrokenWrongResults", "--in-process", *options]) == 1
     assert "failed: ElementwiseBinary/by-hand-arm-nn-sample" in capsys.readouterr().out
-
-
-def test_a_filter_that_selects_nothing_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "nothing like it"]) == 2
-    )
-    assert "no case is selected" in capsys.readouterr().err
-
-
-def test_a_filter_can_be_the_beginning_of_ids(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command(["conformance", "CpuRef", "--filter", "^Rank/basic", "--list"]) == 0
-    ids = capsys.readouterr().out.split()
-    assert ids
-    assert all(case.startswith("Rank/basic") for case in ids)
-    assert armpy_command(["conformance", "CpuRef", "--filter", "^basic", "--list"]) == 2
 
 
 def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,17 +92,6 @@ def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture
         "ElementwiseBinary/by-hand-arm-nn-sample/float32+no-elements",
         "Rank/basic/float32-to-signed32+no-elements",
     ]
-
-
-def test_listed_cases_are_those_that_are_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command(["conformance", "CpuRef", "--filter", "by-hand", "--list"]) == 0
-    listed = capsys.readouterr().out.split()
-    assert (
-        armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"])
-        == 0
-    )
-    results = json.loads(capsys.readouterr().out)["results"]
-    assert [result["case"] for result in results] == listed
 
 
 def broken_options(folder: Path, name: str) -> list[str]:
@@ -169,17 +117,6 @@ def test_the_first_failure_ends_a_run_that_fails_fast(
     assert not first["is_passed"]
 
 
-def test_a_known_failure_does_not_end_a_run_that_fails_fast(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
-    (tmp_path / "known.txt").write_text(f"{case}  # for years", "utf-8")
-    options = [*broken_options(tmp_path, "WrongResults"), "--filter", case, "--fail-fast"]
-    options += ["--known-failures", str(tmp_path / "known.txt")]
-    armpy_command(["conformance", "BrokenWrongResults", "--in-process", *options, "--json"])
-    assert json.loads(capsys.readouterr().out)["counts"]["known failure"] == 1
-
-
 def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> None:
     run = ["conformance", "CpuRef", "--filter", "by-hand", "--json"]
     documents = []
@@ -188,22 +125,6 @@ def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> 
         document = json.loads(capsys.readouterr().out)
         documents.append({**document, "duration_s": 0})
     assert documents[0] == documents[1]
-
-
-def test_a_case_that_ends_its_process_takes_no_other_with_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    folder = str(EXAMPLES / "drivers")
-    options = ["--dynamic-backends-path", folder, "--jobs", "1"]
-    for name in ("arm-nn-sample", "sub", "mul-row"):
-        options += ["--filter", f"ElementwiseBinary/by-hand-{name}/float32"]
-    options += ["--backend-option", "SampleFaulty.faults=execute=segfault:3", "--json"]
-    assert armpy_command(["conformance", "SampleFaulty", *options]) == 1
-    results = json.loads(capsys.readouterr().out)["results"]
-    outcomes = [result["outcome"] for result in results]
-    assert outcomes[:3] == ["passed", "crashed", "passed"]  # each process ends at its third run
-    crash = r"crash in execution \(\w+\.py:\d+\): the process was ended by SIGSEGV"
-    assert re.fullmatch(crash, results[1]["text"])
 
 
 def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
@@ -238,7 +159,6 @@ ABSENT = """
     ("trial", "names"),
     [
         (["cases", "--filter", "by-hand-arm-nn-sample"], ["Absent"]),
-        (["cases", "--in-process", "--filter", "by-hand-arm-nn-sample"], ["Absent"]),
         (["crash", "--filter", "inputs/zero-sized/sum/FLOAT32"], ["--backend", "Absent"]),
     ],
 )
@@ -280,74 +200,10 @@ def test_options_that_do_not_go_together_exit_with_2(
     assert said in capsys.readouterr().err
 
 
-WRONG_DENSE = """
-from armpy.ops import FullyConnected
-from armpy.backend import IWorkload, IWorkloadFactory
-from armpy_reference import ReferenceBackend
-from armpy_reference.factory import ReferenceWorkloadFactory
-
-
-class Wrong(IWorkload):
-    def __init__(self, right):
-        self.right = right
-
-    def execute(self, inputs, outputs):
-        self.right.execute(inputs, outputs)
-        outputs[0].map()[..., 2] = 99
-
-
-class Factory(IWorkloadFactory):
-    def create_workload(self, operation, info):
-        right = ReferenceWorkloadFactory().create_workload(operation, info)
-        return Wrong(right) if isinstance(operation, FullyConnected) else right
-
-
-class Backend(ReferenceBackend):
-    def get_id(self) -> str:
-        return "WrongDense"
-
-    def create_workload_factory(self, network):
-        return Factory()
-
-
-def get_backend_id():
-    return "WrongDense"
-
-
-def get_version():
-    return Backend().get_api_version()
-
-
-def backend_factory():
-    return Backend()
-"""
-
-
-def test_the_first_layer_that_differs_is_named_and_exits_with_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "Vendor_WrongDense_backend.py").write_text(WRONG_DENSE, "utf-8")
-    options = ["--backend", "WrongDense", "--dynamic-backends-path", str(tmp_path)]
-    assert armpy_command(["diff", DIGITS, *options]) == 1
-    out = capsys.readouterr().out
-    assert "difference: layer " in out
-    assert "FullyConnected(" in out
-    assert "is the first to differ, on its own" in out
-    assert "worst at index (0, 2)" in out
-    assert "got 99 (WrongDense against CpuRef)" in out
-
-
 def test_a_model_without_a_difference_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert armpy_command(["diff", DIGITS, "--backend", "CpuRef"]) == 0
     out = capsys.readouterr().out
     assert "no difference: the outputs of all 10 layers agree" in out
-
-
-def test_a_backend_that_runs_none_of_the_layers_is_no_success(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert armpy_command(["diff", DIGITS, "--backend", "SampleDynamic", *SAMPLE]) == 1
-    assert "SampleDynamic runs none of the layers" in capsys.readouterr().out
 
 
 def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -355,11 +211,6 @@ def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> 
     document = json.loads(capsys.readouterr().out)
     assert document["is_same"] is True
     assert document["first"] is None
-
-
-def test_an_input_that_the_model_lacks_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command(["diff", DIGITS, "--backend", "CpuRef", "--input", "nothing=x.npy"]) == 2
-    assert "the model has no such input" in capsys.readouterr().err
 
 
 def test_equal_failures_and_reasons_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:

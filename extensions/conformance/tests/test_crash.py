@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy_conformance.crash import CrashOutcome, CrashResult, CrashRun, run_crash
 from armpy_conformance.crash.cases import CASES
@@ -46,18 +45,11 @@ def test_an_asynchronous_backend_succeeds(case: str) -> None:
     [
         ("execute=raise:20", "parallel/one network", FAILURE, "the device reports a failure"),
         ("execute=wrong:20", "parallel/many networks", FAILURE, "elements are wrong"),
-        ("prepare=raise:9", "loads/in a row", FAILURE, "no layer runs on SampleFaulty"),
-        ("execute=raise_other:2", "inputs/large", FAILURE, "a mistake of the driver"),
         ("execute=hang:2", "inputs/large", HANG, "no end within 5 s"),
-        ("optimize=hang:9", "loads/at once", HANG, "no end within 5 s"),
         ("execute=segfault:30", "parallel/one network", CRASH, "was ended by SIGSEGV"),
-        ("execute=abort", "inputs/zero-sized", CRASH, "was ended by SIGABRT"),
         ("optimize=kill:4", "parallel/many runtimes", CRASH, "was ended by SIGKILL"),
         ("execute=exit", "cancellation/random", CRASH, "exited with code 0"),
-        ("close=abort", "parallel/one network", CRASH, "was ended by SIGABRT"),
-        ("execute=abort:4", "killed/executing", CRASH, "ended by SIGABRT"),
         ("execute=segfault", "killed/loading", CRASH, "ended by SIGSEGV"),
-        ("execute=wrong", "killed/workers", FAILURE, "elements are wrong"),
         ("execute=segfault", "killed/workers", FAILURE, "process has ended"),
         ("execute=abort", "memory/pressure", CRASH, "was ended by SIGABRT"),
     ],
@@ -120,17 +112,6 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
     assert "leaked 44 open descriptors" in problem.text
 
 
-def test_no_case_is_an_error_of_the_caller() -> None:
-    with pytest.raises(InvalidArgumentError, match="no case is selected"):
-        run("nothing like it")
-
-
-def test_the_case_that_always_runs_is_selected_alone_by_its_name() -> None:
-    result = run("support")
-    assert [case.case for case in result.results] == ["support"]
-    assert result.is_passed
-
-
 def test_the_command_says_what_it_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,12 +160,3 @@ def test_the_command_tries_every_backend_out_and_names_what_cannot_be(
     assert "FAILED  SampleFaulty: 1 SUCCESS, 1 CRASH" in out
     assert "passed  CpuRef: 2 SUCCESS" in out
     assert "cannot be used  " in out
-
-
-def test_the_command_is_for_one_backend_or_for_all(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("click")
-    from armpy_testing.command_line import armpy_command
-
-    for options in ([], ["--all", "--backend", "CpuRef"]):
-        assert armpy_command(["conformance", "crash", *options]) == 2
-        assert "Give the id of a backend, or --all" in capsys.readouterr().err

@@ -20,22 +20,3 @@ def test_a_missing_command_names_the_extension_to_install(
     error = capsys.readouterr().err
     assert f"the command 'conformance {name}' is missing: armpy-nnapi is not installed" in error
     assert f"Run: {install_line('armpy-nnapi')}" in error
-
-
-@pytest.mark.parametrize(
-    ("word", "fix"),
-    [
-        ("crahs", "Did you mean 'crash'?"),
-        (
-            "random-graph",
-            "Did you mean 'random-graphs'? It comes with armpy-nnapi, which is missing.",
-        ),
-    ],
-)
-def test_a_misspelled_command_is_not_taken_for_a_backend(
-    word: str, fix: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        command([word], "conformance")
-    error = capsys.readouterr().err
-    assert f"There is no command and no backend '{word}'. {fix}" in error

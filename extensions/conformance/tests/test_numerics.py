@@ -2,78 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
     DeviceInfo,
-    ITensorHandle,
-    IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
     Numerics,
-    WorkloadInfo,
 )
-from armpy.execution import RuntimeOptions
 from armpy.ops import Activation, ActivationFunction
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.judge import judge
 from armpy_conformance.result import Outcome
-from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.models.networks import f32
+
+from .kit_runs import options_for
+from .planted.shapes import Call, Fault, Plain
 
 SUBNORMAL = 2.0**-140
 
 
-class Careless(ReferenceBackend):
-    """Loses NaN, or takes small numbers for zero."""
+LOST: dict[str, Callable[[Array], Array]] = {
+    "nan": np.isnan,
+    "subnormal": lambda array: np.abs(array) < np.finfo(np.float32).tiny,
+    "infinity": np.isposinf,
+    "ones": lambda array: array == 1,
+}
+"""Elements in whose place a careless device gives another number."""
 
-    def __init__(self, numerics: Numerics, *, loses: str) -> None:
-        self.numerics, self.loses = numerics, loses
 
-    def get_id(self) -> str:
-        return "Careless"
+@dataclass
+class Loses(Fault):
+    """Some numbers are lost."""
+
+    what: str
+
+    def after(self, call: Call) -> None:
+        for array in call.outputs:
+            number = np.finfo(np.float32).max if self.what == "infinity" else 0
+            array[LOST[self.what](array)] = number
+
+
+class Careless(Plain):
+    """Declares its arithmetic."""
+
+    def __init__(self, numerics: Numerics, fault: Fault) -> None:
+        super().__init__(fault)
+        self._numerics = numerics
 
     def get_devices(self) -> Sequence[DeviceInfo]:
-        return (DeviceInfo(numerics=self.numerics),)
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Factory(super().create_workload_factory(network), self.loses)
-
-
-class _Factory(IWorkloadFactory):
-    def __init__(self, right: IWorkloadFactory, loses: str) -> None:
-        self._right, self._loses = right, loses
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Workload(self._right.create_workload(operation, info), self._loses)
-
-
-class _Workload(IWorkload):
-    def __init__(self, right: IWorkload, loses: str) -> None:
-        self._right, self._loses = right, loses
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        self._right.execute(inputs, outputs)
-        for handle in outputs:
-            array = handle.map()
-            if self._loses == "nan":
-                array[np.isnan(array)] = 0
-            if self._loses == "subnormal":
-                array[np.abs(array) < np.finfo(np.float32).tiny] = 0
-            if self._loses == "infinity":
-                array[np.isposinf(array)] = np.finfo(np.float32).max
-            if self._loses == "ones":
-                array[array == 1] = 0
-            handle.unmap()
+        return (DeviceInfo(numerics=self._numerics),)
 
 
 def case_of(values: Sequence[float]) -> Case:
@@ -97,9 +80,8 @@ def case_of(values: Sequence[float]) -> Case:
     ],
 )
 def test_what_is_declared_is_allowed(numerics: Numerics, loses: str, outcome: Outcome) -> None:
-    backend = Careless(numerics, loses=loses)
-    options = RuntimeOptions(registry=registry_of(backend, ReferenceBackend()))
-    subject = BackendUnderTest("Careless", options)
+    backend = Careless(numerics, Loses(loses))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
     result = judge(
         subject, case_of([float("nan"), 1.0, -1.0, SUBNORMAL, 2.0, 3.0, float("inf"), 5.0])
     )

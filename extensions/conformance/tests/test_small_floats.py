@@ -21,7 +21,6 @@ FORMATS = {
     "FLOAT8_E8M0": "float8_e8m0fnu",
     "FLOAT4_E2M1": "float4_e2m1fn",
 }
-SIGNED = [name for name in FORMATS if name != "FLOAT8_E8M0"]
 
 
 def patterns(name: str) -> npt.NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -12,7 +12,7 @@ import numpy as np
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import HostTensorHandle, ITensorHandle, IWorkload, WorkloadInfo
-from armpy.ops import BatchMatMul, Convolution2d, FullyConnected
+from armpy.ops import BatchMatMul, Convolution2d, FullyConnected, TransposeConvolution2d
 from armpy.ops.operation import Array, Operation
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
 
@@ -58,11 +58,6 @@ def by_address(_: Step, constant: Array) -> object:
 def by_name(step: Step, _: Array) -> object:
     """The layer's name."""
     return step.info.name
-
-
-def by_ends(_: Step, constant: Array) -> object:
-    """The first and the last element."""
-    return constant.reshape(-1)[:1].tobytes(), constant.reshape(-1)[-1:].tobytes()
 
 
 class PackedOnce(Fault):
@@ -166,27 +161,25 @@ def _digest(info: WorkloadInfo, part: slice) -> tuple[bytes | None, ...]:
     )
 
 
-_KEYS: Mapping[str, Callable[[Operation, WorkloadInfo], object]] = {
-    "by-first-bytes": lambda op, info: (
-        repr(op),
-        str(info.inputs),
-        str(info.outputs),
-        _digest(info, slice(8)),
-    ),
-    "by-all-but-the-last-bytes": lambda op, info: (
-        repr(op),
-        str(info.inputs),
-        str(info.outputs),
-        _digest(info, slice(None, -4)),
-    ),
-    "by-shapes-and-bytes": lambda op, info: (repr(op), _shapes(info), _digest(info, slice(None))),
-    "by-name-and-bytes": lambda op, info: (
-        op.name,
-        str(info.inputs),
-        str(info.outputs),
-        _digest(info, slice(None)),
-    ),
-}
+def _by_all_but_constants(operation: Operation, info: WorkloadInfo) -> object:
+    """Where constants are, whatever their elements are."""
+    are_constant = [constant is not None for constant in info.constants]
+    return repr(operation), str(info.inputs), str(info.outputs), str(are_constant)
+
+
+def _by_most_bytes(operation: Operation, info: WorkloadInfo) -> object:
+    """All but the last four bytes of each constant."""
+    return repr(operation), str(info.inputs), str(info.outputs), _digest(info, slice(None, -4))
+
+
+def _by_shapes(operation: Operation, info: WorkloadInfo) -> object:
+    """All but the quantisation of tensors."""
+    return repr(operation), _shapes(info), _digest(info, slice(None))
+
+
+def _by_name(operation: Operation, info: WorkloadInfo) -> object:
+    """All but the operation's attributes."""
+    return operation.name, str(info.inputs), str(info.outputs), _digest(info, slice(None))
 
 
 @dataclass
@@ -204,9 +197,6 @@ class EqualLayers(Fault):
         key = (operation.name, others)
         first = self._first.setdefault(key, attributes[self.attribute])
         return operation.with_attributes(**{self.attribute: first})
-
-
-_ATTRIBUTES = ("axis", "beta", "a", "function", "operation", "stride", "half_pixel_centers")
 
 
 class Slots(Fault):
@@ -252,37 +242,44 @@ class Vanishing(Fault):
 
 
 CACHE_FAULTS: dict[str, Planted] = {
-    **{
-        f"caches/{name}": Planted("contract/contents/", Plain, partial(Keeps, key))
-        for name, key in _KEYS.items()
-    },
-    **{
-        f"alike/equal-but-for-{attribute}": Planted(
-            "contract/alike/layers", Fused, partial(EqualLayers, attribute)
-        )
-        for attribute in _ATTRIBUTES
-    },
-    "gauges/slots": Planted("contract/gauges/neighbours", Plain, Slots, "after a neighbour"),
-    "gauges/vanishing": Planted("contract/gauges/neighbours", Plain, Vanishing, "was unloaded"),
+    "caches/by-shapes": Planted(
+        "TransposeConvolution2d/",
+        partial(Plain, operations={TransposeConvolution2d}),
+        lambda: Keeps(_by_all_but_constants),
+    ),
+    "caches/by-all-but-the-last-bytes": Planted(
+        "contract/contents/networks-differ-in-one-element", Plain, lambda: Keeps(_by_most_bytes)
+    ),
+    "caches/by-shapes-and-bytes": Planted(
+        "contract/contents/networks-differ-in-one-element", Plain, lambda: Keeps(_by_shapes)
+    ),
+    "caches/by-name-and-bytes": Planted(
+        "contract/contents/networks-differ-in-one-element", Plain, lambda: Keeps(_by_name)
+    ),
+    "alike/equal-but-for-axis": Planted(
+        "contract/alike/layers-differ-in-one-attribute", Fused, lambda: EqualLayers("axis")
+    ),
+    "gauges/slots": Planted(
+        "contract/gauges/neighbours-come-and-go", Plain, Slots, "after a neighbour"
+    ),
+    "gauges/vanishing": Planted(
+        "contract/gauges/neighbours-come-and-go", Plain, Vanishing, "was unloaded"
+    ),
     "blind-constants/address": Planted("FullyConnected/", Plain, lambda: KeptConstants(by_address)),
-    "blind-constants/name": Planted(
-        "contract/contents/networks", Plain, lambda: KeptConstants(by_name)
-    ),
-    "blind-constants/ends": Planted(
-        "contract/contents/networks", Plain, lambda: KeptConstants(by_ends)
-    ),
     "blind-constants/packed-once": Planted("FullyConnected/", Plain, PackedOnce),
-    "blind-memory/remembers": Planted("contract/contents/executions", Plain, Remembers),
+    "blind-memory/remembers": Planted(
+        "contract/contents/executions-that-differ-in-one-element", Plain, Remembers
+    ),
     "blind-memory/stays-on-device": Planted(
-        "contract/contents/executions-that-differ",
+        "contract/contents/executions-that-differ-in-one-element",
         Plain,
         StaysOnDevice,
         "after inputs of up to [0-9]{3},[0-9]{3} bytes that differ in one element",
     ),
     "alike/attributes-ignored": Planted(
-        "contract/alike/layers",
+        "contract/alike/layers-differ-in-one-attribute",
         Plain,
-        lambda: Keeps(_KEYS["by-name-and-bytes"]),
+        lambda: Keeps(_by_name),
         "differ in one attribute",
     ),
 }

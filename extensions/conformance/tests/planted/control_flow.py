@@ -12,13 +12,6 @@ from .planting import Planted
 from .shapes import Fault, Flow, Turn
 
 
-class AlwaysThen(Fault):
-    """The first graph, whatever the condition is: of choices only."""
-
-    def is_true(self, key: object, condition: bool) -> bool:
-        return True
-
-
 class FirstDecision(Fault):
     """The decision of the first execution."""
 
@@ -72,15 +65,6 @@ class RunsOnce(Fault):
         return results
 
 
-class Unrolled(Fault):
-    """Loops end after 64 turns."""
-
-    def made(self, turn: Turn, results: list[Array]) -> list[Array]:
-        if turn.graph == "condition" and turn.number >= 64:
-            return [np.zeros_like(results[0])]
-        return results
-
-
 class OuterCondition(Fault):
     """An If inside of another one goes by the outer condition."""
 
@@ -124,7 +108,6 @@ class StaleElse(Fault):
 
 
 CONTROL_FLOW_FAULTS: dict[str, Planted] = {
-    "if/always-then": Planted("If/", Flow, AlwaysThen),
     "if/first-decision": Planted("If/", Flow, FirstDecision),
     "while/overwrites": Planted("While/", Flow, Overwrites),
     "while/byte-counter": Planted("While/", Flow, ByteCounter),
@@ -132,7 +115,6 @@ CONTROL_FLOW_FAULTS: dict[str, Planted] = {
         "contract/loops/loops-stop-at-their-time-out", Flow, Patient, "to its end"
     ),
     "blind-flow/runs-once": Planted("While/", Flow, RunsOnce),
-    "blind-flow/unrolled": Planted("While/", Flow, Unrolled),
     "blind-flow/outer-condition": Planted("If/", Flow, OuterCondition),
     "blind-flow/stale-else": Planted("If/", Flow, StaleElse),
     "loops/stale-else": Planted(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
 import threading
-import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -197,17 +195,40 @@ class Tired(Plain):
         return super().supports(operation, inputs, outputs)
 
 
+class Renamed(FakeBackend):
+    """Calls itself otherwise once it was asked about a layer."""
+
+    was_asked = False
+
+    def get_id(self) -> str:
+        return "Planted2" if self.was_asked else "Planted"
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        self.was_asked = True
+        return super().get_devices()
+
+
+class TakesAnything(Plain):
+    """Says yes to operations that it does not know."""
+
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        return Support.yes()
+
+
 DECLARATION_FAULTS: dict[str, Planted] = {
     "blind-answer/casts": Planted("Cast/", CastsAnything),
     "blind-answer/counts": Planted("contract/support/open-shapes-are-answered", CountsElements),
     "blind-answer/wordless": Planted("contract/support/answers-have-reasons", Wordless),
-    "blind-answer/tired": Planted("contract/support/answers-do", Tired),
-    "blind-answer/free-memory": Planted(
-        "contract/identity/free-memory-is-plausible", saying(get_free_memory=_always(-1))
+    "blind-answer/tired": Planted("contract/support/answers-do-not-change", Tired),
+    "declared/renamed": Planted(
+        "contract/identity/id-is-constant", Renamed, said="Expected 'Planted'; got"
     ),
-    "blind-answer/version": Planted(
-        "contract/identity/properties-are-constant",
-        saying(version=property(lambda _: f"1.0+{time.perf_counter_ns()}")),
+    "declared/takes-anything": Planted(
+        "contract/support/unknown-operations-are-refused",
+        TakesAnything,
+        said="an unknown operation is answered",
     ),
     "declared/version-of-words": Planted(
         "contract/identity/versions-can-be-compared",
@@ -222,20 +243,9 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         saying(version=property(_in_turn("1.0", "1.1"))),
         said="version",
     ),
-    "declared/contract-of-three-numbers": Planted(
-        "contract/identity/", saying(get_api_version=_always("2.5.1"))
-    ),
-    "declared/contract-without-minor": Planted(
-        "contract/identity/", saying(get_api_version=_always("2"))
-    ),
     "declared/device-of-control-characters": Planted(
         "contract/identity/devices-can-be",
         saying(get_devices=_always((DeviceInfo("npu\x07"),))),
-        said="is called",
-    ),
-    "declared/device-with-blanks": Planted(
-        "contract/identity/devices-can-be",
-        saying(get_devices=_always((DeviceInfo(" npu"),))),
         said="is called",
     ),
     "declared/level-of-the-driver": Planted(
@@ -253,30 +263,10 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         saying(get_devices=_device(figures=_figures(25_000.0))),
         said="exec_time",
     ),
-    "declared/speed-for-time": Planted(
-        "contract/identity/figures-are-plausible",
-        saying(get_typical_figures=_always(_figures(1e6))),
-        said="get_typical_figures",
-    ),
-    "declared/no-time": Planted(
-        "contract/identity/figures-are-plausible",
-        saying(get_devices=_device(figures=_figures(0.0))),
-        said="exec_time",
-    ),
     "declared/negative-power": Planted(
         "contract/identity/figures-are-plausible",
         saying(get_devices=_device(figures=_figures(0.5, -1.0))),
         said="power_usage",
-    ),
-    "declared/infinite-time": Planted(
-        "contract/identity/figures-are-plausible",
-        saying(get_devices=_device(figures=_figures(math.inf))),
-        said="exec_time",
-    ),
-    "declared/time-is-nan": Planted(
-        "contract/identity/figures-are-plausible",
-        saying(get_devices=_device(figures=_figures(math.nan))),
-        said="exec_time",
     ),
     "declared/figures-in-nanoseconds": Planted(
         "contract/identity/figures-are-plausible",
@@ -286,11 +276,6 @@ DECLARATION_FAULTS: dict[str, Planted] = {
     "declared/negative-memory": Planted(
         "contract/identity/free-memory-is-plausible",
         saying(get_free_memory=_always(-1)),
-        said="get_free_memory",
-    ),
-    "declared/memory-of-all-bits": Planted(
-        "contract/identity/free-memory-is-plausible",
-        saying(get_free_memory=_always(2**64 - 1)),
         said="get_free_memory",
     ),
     "declared/memory-in-gigabytes": Planted(
@@ -313,25 +298,10 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         saying(get_diagnosis=_always(["driver 3.1\nfirmware 7"])),
         said="Expected one line",
     ),
-    "declared/diagnosis-of-numbers": Planted(
-        "contract/identity/diagnosis-is-lines",
-        saying(get_diagnosis=_always([3, 1])),
-        said="Expected one line",
-    ),
-    "declared/diagnosis-of-nothing": Planted(
-        "contract/identity/diagnosis-is-lines",
-        saying(get_diagnosis=_always(["driver 3.1", ""])),
-        said="Expected one line",
-    ),
     "declared/endless-diagnosis": Planted(
         "contract/identity/diagnosis-is-lines",
         saying(get_diagnosis=_always(["driver 3.1"] * 1000)),
         said="1000 lines",
-    ),
-    "declared/capability-of-text": Planted(
-        "contract/identity/capabilities-are-of-their-types",
-        saying(get_capabilities=_always({Capability.NON_CONST_WEIGHTS: "yes"})),
-        said="Expected bool",
     ),
     "declared/capability-of-1": Planted(
         "contract/identity/capabilities-are-of-their-types",
@@ -373,16 +343,6 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         _code(ReasonCode.QUANTIZATION),
         said="no tensor is quantised",
     ),
-    "declared/extension-for-type": Planted(
-        "contract/support/codes-fit-their-refusals",
-        _code(ReasonCode.EXTENSION),
-        said="it is of no extension",
-    ),
-    "declared/execution-for-type": Planted(
-        "contract/support/codes-fit-their-refusals",
-        _code(ReasonCode.EXECUTION),
-        said="nothing was prepared",
-    ),
     "declared/preparation-for-operation": Planted(
         "contract/support/codes-fit-their-refusals",
         _code(ReasonCode.PREPARATION, halves=False),
@@ -390,9 +350,6 @@ DECLARATION_FAULTS: dict[str, Planted] = {
     ),
     "declared/number-for-code": Planted(
         "contract/support/answers-have-reasons", _code(7), said="not a ReasonCode"
-    ),
-    "declared/text-for-code": Planted(
-        "contract/support/answers-have-reasons", _code("data_type"), said="not a ReasonCode"
     ),
     "declared/address-in-the-reason": Planted(
         "contract/support/answers-do-not-change",
@@ -414,45 +371,10 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         lambda: Many(lambda answers: sorted(answers, key=bool)),
         said="are_layers_supported",
     ),
-    "declared/answers-for-all": Planted(
-        "contract/support/many-answers-are-as-many-and-in-order",
-        lambda: Many(lambda answers: [Support.yes() for _ in answers][:1]),
-        said="answers",
-    ),
     "declared/answers-are-truth-values": Planted(
         "contract/support/many-answers-are-as-many-and-in-order",
         lambda: Many(lambda answers: [bool(answer) for answer in answers]),
         said="answers False",
-    ),
-    "declared/one-no-for-all": Planted(
-        "contract/support/many-answers-are-as-many-and-in-order",
-        lambda: Many(
-            lambda answers: [
-                Support.no(ReasonCode.OTHER, "part of the network is refused") for _ in answers
-            ]
-        ),
-        said="is_layer_supported takes it",
-    ),
-    "questions/one-less": Planted(
-        "contract/support/many-answers-are-as-many-and-in-order",
-        lambda: Many(lambda answers: answers[:32]),
-    ),
-    "questions/shifted": Planted(
-        "contract/support/many-answers-are-as-many-and-in-order",
-        lambda: Many(lambda answers: answers[1:] + answers[:1]),
-    ),
-    "questions/reversed": Planted(
-        "contract/support/many-answers-are-as-many-and-in-order",
-        lambda: Many(lambda answers: answers[::-1]),
-    ),
-    "questions/first-for-all": Planted(
-        "contract/support/many-answers-are-as-many-and-in-order",
-        lambda: Many(lambda answers: answers[:1] * len(answers)),
-    ),
-    "identity/new-versions": Planted(
-        "contract/identity/properties-are-constant",
-        saying(version=property(_in_turn("1", "2", "3"))),
-        said="version is not constant",
     ),
     "support/known-shapes-only": Planted(
         "contract/support/open-shapes-are-answered", KnownShapesOnly, said="Error"

@@ -125,11 +125,6 @@ def _file() -> int:
     return os.open(os.devnull, os.O_RDONLY)
 
 
-def _waiting_thread() -> None:
-    """Start a thread that lives longer than the rule takes."""
-    threading.Thread(target=threading.Event().wait, args=(20,), daemon=True).start()
-
-
 @dataclass
 class Clock(Fault):
     """Programs have another clock."""
@@ -231,60 +226,70 @@ class IdleModelOption(Fused):
 
 GAUGE_FAULTS: dict[str, Planted] = {
     "gauges/outputs-mapped": Planted(
-        "contract/gauges/every-map", Fused, lambda: LeavesMapped(0), "unmapped"
+        "contract/gauges/every-map-is-unmapped", Fused, lambda: LeavesMapped(0), "unmapped"
     ),
     "gauges/inputs-mapped": Planted(
-        "contract/gauges/every-map", Fused, lambda: LeavesMapped(-1), "unmapped"
+        "contract/gauges/every-map-is-unmapped", Fused, lambda: LeavesMapped(-1), "unmapped"
     ),
-    "gauges/results": Planted("contract/gauges/nothing-grows", Plain, KeepsResults, "more"),
-    "gauges/little": Planted("contract/gauges/nothing-grows", Flow, KeepsLittle, "bytes"),
+    "gauges/results": Planted(
+        "contract/gauges/nothing-grows-from-execution-to-execution", Plain, KeepsResults, "more"
+    ),
+    "gauges/little": Planted(
+        "contract/gauges/nothing-grows-from-execution-to-execution", Flow, KeepsLittle, "bytes"
+    ),
     "gauges/handles": Planted(
-        "contract/gauges/nothing-grows", Fused, KeepsHandles, "tensor handles"
+        "contract/gauges/nothing-grows-from-execution-to-execution",
+        Fused,
+        KeepsHandles,
+        "tensor handles",
     ),
     "gauges/nanoseconds": Planted(
-        "contract/gauges/device-times", Fused, lambda: Clock(1000.0), "is said"
+        "contract/gauges/device-times-are-no-longer-than-the-clocks",
+        Fused,
+        lambda: Clock(1000.0),
+        "is said",
     ),
     "gauges/milliseconds": Planted(
-        "contract/gauges/device-times", Fused, lambda: Clock(1e-3), "microseconds"
+        "contract/gauges/device-times-are-no-longer-than-the-clocks",
+        Fused,
+        lambda: Clock(1e-3),
+        "microseconds",
     ),
     "gauges/option": Planted(
-        "contract/gauges/every-option", IdleOption, said="value of fast: it changes"
+        "contract/gauges/every-option-is-read", IdleOption, said="value of fast: it changes"
     ),
     "gauges/model-option": Planted(
-        "contract/gauges/every-option", IdleModelOption, said="value of exact"
-    ),
-    "blind-manners/constants": Planted(
-        "contract/gauges/nothing-grows-from-load", Plain, lambda: KeepsWeights(lambda array: array)
+        "contract/gauges/every-option-is-read", IdleModelOption, said="value of exact"
     ),
     "growth/files-per-load": Planted(
-        "contract/gauges/nothing-grows-from-load", partial(ActsAtLoad, _file), said="open files"
-    ),
-    "growth/threads-per-load": Planted(
-        "contract/gauges/nothing-grows-from-load",
-        partial(ActsAtLoad, _waiting_thread),
-        said="threads",
+        "contract/gauges/nothing-grows-from-load-to-load",
+        partial(ActsAtLoad, _file),
+        said="open files",
     ),
     "growth/weights-per-load": Planted(
-        "contract/gauges/nothing-grows-from-load", Fused, lambda: KeepsWeights(np.copy), "bytes"
+        "contract/gauges/nothing-grows-from-load-to-load",
+        Fused,
+        lambda: KeepsWeights(np.copy),
+        "bytes",
     ),
     "growth/native-weights-per-load": Planted(
-        "contract/gauges/nothing-grows-from-load",
+        "contract/gauges/nothing-grows-from-load-to-load",
         Fused,
         lambda: KeepsWeights(_native_copy),
         "bytes of the process",
     ),
     "growth/files-per-runtime": Planted(
-        "contract/gauges/nothing-grows-from-runtime",
+        "contract/gauges/nothing-grows-from-runtime-to-runtime",
         partial(KeepsRuntimes, _file),
         said="open files",
     ),
     "growth/bytes-per-runtime": Planted(
-        "contract/gauges/nothing-grows-from-runtime",
+        "contract/gauges/nothing-grows-from-runtime-to-runtime",
         partial(KeepsRuntimes, lambda: bytearray(4096)),
         said="bytes",
     ),
     "growth/processes-per-runtime": Planted(
-        "contract/gauges/nothing-grows-from-runtime",
+        "contract/gauges/nothing-grows-from-runtime-to-runtime",
         partial(KeepsRuntimes, lambda: os.posix_spawn("/bin/true", ["true"], {})),
         said="child processes",
     ),

@@ -130,6 +130,15 @@ class CompilesOneAtATime(Fused):
         return super().optimize_subgraph_view(current, request)
 
 
+class AcquiredOnce(CountingManager):
+    """Memory that cannot be acquired again."""
+
+    def acquire(self) -> None:
+        if self.acquired:
+            raise BackendError("acquired twice")
+        super().acquire()
+
+
 class WrongWhenHeldAgain(Few):
     """Has lost something when its memory is acquired for the second time."""
 
@@ -523,16 +532,19 @@ class IgnoresAllocator(Fused):
 
 
 LIFECYCLE_FAULTS: dict[str, Planted] = {
-    "memory/held": Planted("contract/memory/memory-is-held", NeedsItsMemory, said="in execution 3"),
-    "blind-answer/one-tile": Planted("contract/runtimes/", OneTile),
-    "blind-object/context": Planted("contract/process/settings", SharedContext),
-    "blind-object/allocator": Planted("contract/runtimes/", IgnoresAllocator),
-    "blind-object/compiles": Planted("contract/threads/threads-load", CompilesOneAtATime),
+    "memory/held": Planted(
+        "contract/memory/memory-is-held-while-running", NeedsItsMemory, said="in execution 3"
+    ),
+    "blind-answer/one-tile": Planted("contract/runtimes/for-runtime-leaves-others-alone", OneTile),
+    "blind-object/allocator": Planted(
+        "contract/runtimes/allocators-give-and-get-back", IgnoresAllocator
+    ),
+    "blind-object/compiles": Planted("contract/threads/threads-load-networks", CompilesOneAtATime),
     "lifecycle/table-of-16": Planted(
-        "contract/lifecycle/many", lambda: TableOf(16), said="40 networks loaded"
+        "contract/lifecycle/many-networks-at-once", lambda: TableOf(16), said="40 networks loaded"
     ),
     "options/last-runtime-wins": Planted(
-        "contract/alike/runtimes", LastOptionWins, said="with two runtimes"
+        "contract/alike/runtimes-differ-in-one-option", LastOptionWins, said="with two runtimes"
     ),
     "runtimes/renamed": Planted(
         "contract/runtimes/for-runtime-keeps-who-it-is",
@@ -589,6 +601,11 @@ LIFECYCLE_FAULTS: dict[str, Planted] = {
         "contract/threads/threads-load-networks",
         OneLoadAtATime,
         said="another network is being prepared",
+    ),
+    "memory/acquired-once": Planted(
+        "contract/memory/manager-can-be-used-again",
+        lambda: Few(memory_manager=AcquiredOnce()),
+        said="acquired twice",
     ),
     "memory/wrong-when-held-again": Planted(
         "contract/memory/memory-is-held-while-running",

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 
 from armpy.backend import (
-    ALIGNMENT_BYTES,
+    DefaultAllocator,
     DeviceMemoryRequest,
     ExternalMemory,
     HostTensorHandle,
@@ -26,6 +26,7 @@ from armpy.ops import Activation, Pad
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.fake_backends import FakeHandleFactory, Handles, Outputs, Step
+from armpy_testing.backends.vector_backend import VectorFactory
 
 from .device import (
     Device,
@@ -178,6 +179,27 @@ class LosesWeights(Wrapped):
 
     def free_idle_memory(self) -> None:
         self._is_freed = True
+
+
+class SlippingFactory(VectorFactory):
+    """Puts tensors into memory of its own, where they happen to lie."""
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        own = DefaultAllocator().allocate(info.size_bytes + 128, 64)[4:]
+        elements: Array = own[: info.size_bytes].view(info.data_type.dtype)
+        return HostTensorHandle(info, elements.reshape(info.known_shape))
+
+
+class Overflows(Fault):
+    """Writes whole vectors of 64 bytes."""
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        for handle in outputs:
+            array = handle.map()
+            tail_bytes = -array.nbytes % 64  # within the kit's guards
+            ctypes.memset(array.ctypes.data + array.nbytes, 0xEE, tail_bytes)
+            handle.unmap()
 
 
 # --- Tensors of a device
@@ -345,14 +367,6 @@ class ImportsAnything(DeviceHandleFactory):
         return super().import_memory(info, memory, read=read, write=write)
 
 
-class RefusesWithoutReason(DeviceHandleFactory):
-    """Says no without a text."""
-
-    def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
-        answer = super().can_import(info, memory)
-        return answer if answer else Support.no(ReasonCode.OTHER, "")
-
-
 class RefusesAndImports(DeviceHandleFactory):
     """Imports memory that it has refused."""
 
@@ -368,20 +382,6 @@ class RefusesAndImports(DeviceHandleFactory):
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
-        elements = np.zeros(info.size_bytes, np.uint8)
-        return RegisteredTensorHandle(info, self._device.register(elements))
-
-
-class ImportsShortFiles(DeviceHandleFactory):
-    """Uses other memory where the file ends too soon."""
-
-    def import_memory(
-        self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
-    ) -> ITensorHandle:
-        if super().can_import(info, memory):
-            return super().import_memory(info, memory, read=read, write=write)
-        if memory.offset_bytes % ALIGNMENT_BYTES or memory.array is not None:
-            raise BackendError("the memory is not aligned")
         elements = np.zeros(info.size_bytes, np.uint8)
         return RegisteredTensorHandle(info, self._device.register(elements))
 
@@ -506,14 +506,39 @@ MEMORY_FAULTS: dict[str, Planted] = {
     "blind-memory/in-place": Planted("Activation/", Plain, InPlace),
     "blind-memory/assumes-zeros": Planted("Pad/", Plain, AssumesZeros),
     "blind-memory/ring": Planted("pattern/many-at-once", WithHandles, RingHandles),
-    "blind-memory/short-lives": Planted("contract/arenas/", WithHandles, lambda: OwnPlan({})),
-    "blind-memory/raw-copy": Planted("contract/tensors/", WithHandles, RawHandles),
-    "blind-object/idle": Planted("contract/arenas/idle", Plain, wrapping(LosesWeights)),
-    "blind-object/offset": Planted("contract/imports/", WithHandles, lambda: FromStart({})),
-    "growth/arenas": Planted(
-        "contract/arenas/arenas-can-be-made", OwnMemory, with_arenas(KeepsHostCopies), "bytes"
+    "blind-memory/short-lives": Planted(
+        "contract/arenas/tensors-share-what-others-have-left", WithHandles, lambda: OwnPlan({})
     ),
-    "arenas/one-row-too-small": Planted("contract/arenas/", OwnMemory, with_arenas(OneRowTooSmall)),
+    "blind-memory/raw-copy": Planted(
+        "contract/tensors/copies-are-like-maps", WithHandles, RawHandles
+    ),
+    "blind-object/idle": Planted(
+        "contract/arenas/idle-memory-can-be-given-back", Plain, wrapping(LosesWeights)
+    ),
+    "blind-object/offset": Planted(
+        "contract/imports/answers-are-kept", WithHandles, lambda: FromStart({})
+    ),
+    "growth/arenas": Planted(
+        "contract/arenas/arenas-can-be-made-again-and-again",
+        OwnMemory,
+        with_arenas(KeepsHostCopies),
+        "bytes",
+    ),
+    "alignment/slips": Planted(
+        "contract/alignment/tensors-lie-where-their-factory-declares",
+        lambda: WithHandles(SlippingFactory(64)),
+        said="begins 4 bytes after a multiple of 64",
+    ),
+    "alignment/overflows": Planted(
+        "contract/alignment/nothing-is-written-past-the-padding",
+        lambda: WithHandles(VectorFactory(1, 16), fault=Overflows()),
+        said="past the 16 bytes to which padding_bytes rounds it up",
+    ),
+    "arenas/one-row-too-small": Planted(
+        "contract/arenas/tensors-share-what-others-have-left",
+        OwnMemory,
+        with_arenas(OneRowTooSmall),
+    ),
     "tensors/forgets-what-is-only-written": Planted(
         "contract/tensors/maps-for-writing-bring-every-element",
         OwnMemory,
@@ -592,23 +617,11 @@ MEMORY_FAULTS: dict[str, Planted] = {
         with_factories(ImportsAnything),
         "can_import says yes to .*, but import_memory",
     ),
-    "imports/refuses-without-reason": Planted(
-        "contract/imports/answers-are-kept",
-        OwnMemory,
-        with_factories(RefusesWithoutReason),
-        "a no has a text and a code",
-    ),
     "imports/refuses-and-imports": Planted(
         "contract/imports/answers-are-kept",
         OwnMemory,
         with_factories(RefusesAndImports),
         r"says no to .* \(not today\), but",
-    ),
-    "imports/imports-short-files": Planted(
-        "contract/imports/answers-are-kept",
-        OwnMemory,
-        with_factories(ImportsShortFiles),
-        "a file is imported that is too short",
     ),
     "imports/copies-inputs": Planted(
         "contract/imports/inputs-are-read-where-they-lie",

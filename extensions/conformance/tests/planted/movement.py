@@ -158,8 +158,6 @@ def _has_wide_indices(call: Call) -> bool:
 
 
 _MOVES: Mapping[str, tuple[str, Condition]] = {
-    "concat-of-five": ("Concat", lambda c: len(c.infos) > 4),
-    "concat-negative-axis-many": ("Concat", lambda c: axis_of(c) < -1 and len(c.infos) > 2),
     "concat-constant-between": (
         "Concat",
         lambda c: len(c.infos) == 3 and axis_of(c) in (0,) and rank_of(c) > 3,
@@ -172,17 +170,8 @@ _MOVES: Mapping[str, tuple[str, Condition]] = {
             attribute(c, "sizes") is not None and -1 in attribute(c, "sizes") and axis_of(c) < 0
         ),
     ),
-    "transpose-rank-4-rotated": ("Transpose", lambda c: attribute(c, "perm") == (3, 0, 1, 2)),
     "transpose-rank-6": ("Transpose", lambda c: rank_of(c) == 6),
     "pad-value-rank-5": ("Pad", lambda c: attribute(c, "pad_value") != 0 and rank_of(c) == 5),
-    "pad-reflect-first-axis": (
-        "Pad",
-        lambda c: (
-            attribute(c, "padding_mode").name == "REFLECT"
-            and attribute(c, "pad_list")[0] != (0, 0)
-            and not np.any(attribute(c, "pad_list")[1:])
-        ),
-    ),
     "slice-to-the-end-rank-4": ("Slice", lambda c: -1 in attribute(c, "size") and rank_of(c) == 4),
     "strided-backwards-masked": (
         "StridedSlice",
@@ -195,10 +184,6 @@ _MOVES: Mapping[str, tuple[str, Condition]] = {
     "gather-negative-axis-wide": (
         "Gather",
         lambda c: axis_of(c) < 0 and _has_wide_indices(c),
-    ),
-    "gather-batch-rows": (
-        "Gather",
-        lambda c: attribute(c, "batch_dims") and len(shape_of(c, 1)) > 2,
     ),
     "gather-nd-wraps-elements": (
         "GatherNd",

@@ -25,6 +25,7 @@ from armpy.backend import (
     Substitution,
     WorkloadInfo,
 )
+from armpy.errors import BackendCapabilityError, BackendError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import (
     Activation,
@@ -32,9 +33,10 @@ from armpy.ops import (
     ElementwiseBinary,
     FusedActivation,
     PreCompiled,
-    Transpose,
 )
 from armpy.ops.operation import Array, Operation
+from armpy.store.digests import digest_of
+from armpy.tensor import TensorInfo
 from armpy.types import Priority
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs
 
@@ -268,67 +270,19 @@ _WEIGHTED = ("Convolution2d", "DepthwiseConvolution2d", "FullyConnected", "Trans
 
 
 _REWRITES: Mapping[str, Callable[[], Rewrite]] = {
-    "relu-into-a-sum": lambda: MergesActivations(("ElementwiseBinary",)),
-    "relu-into-weighted": lambda: MergesActivations(_WEIGHTED),
     "relu6-as-relu": lambda: MergesActivations(_WEIGHTED, ("BOUNDED_RELU",)),
-    "leaky-relu-as-relu": lambda: MergesActivations(("ElementwiseBinary",), ("LEAKY_RELU",)),
-    "reverses-cancel": lambda: Cancels("ReverseV2", "ReverseV2"),
     "blocks-cancel": lambda: Cancels("DepthToSpace", "SpaceToDepth"),
-    "padding-cut": lambda: Cancels("Pad", "Slice"),
-    "negations-cancel": lambda: Cancels("ElementwiseUnary", "ElementwiseUnary"),
-    "activations-cancel": lambda: Cancels(
-        "Activation", "Activation", lambda a, b: _function(b) == "RELU" and _function(a) == "TANH"
-    ),
-    "square-transpose-skipped": lambda: Skips("Transpose", lambda _: True),
-    "reverse-skipped-in-company": lambda: Skips(
-        "ReverseV2", lambda layer: layer.operation.attributes()["axes"] == (0,)
-    ),
     "times-one-by-its-first-element": lambda: Skips(
         "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "MUL")
-    ),
-    "plus-zero-by-its-first-element": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 0, "ADD")
-    ),
-    "divided-by-one-first-element": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "DIV")
-    ),
-    "zero-minus": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 0, 0, "SUB"), 1
-    ),
-    "one-divided": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 0, 1, "DIV"), 1
-    ),
-    "power-one": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "POWER")
-    ),
-    "second-clamp-skipped": lambda: Skips(
-        "Activation",
-        lambda layer: layer.operation == Activation(ActivationFunction.BOUNDED_RELU, 1.0, -1.0),
-    ),
-    "equal-layers-of-any-order": lambda: Shares(
-        lambda layer: tuple(sorted(v.name for v in layer.inputs if v is not None))
     ),
     "equal-layers-of-any-constants": lambda: Shares(
         lambda layer: tuple(v.name for v in layer.inputs if v is not None and v.data is None)
     ),
-    "equal-layers-of-any-inputs": lambda: Shares(lambda layer: None),
 }
 
 
 _DELETED: Mapping[str, tuple[str, Callable[[Layer], object]]] = {
-    "relu": ("contract/alike/", lambda layer: _function(layer) == "RELU"),
-    "square-transpose": ("Transpose/", lambda layer: isinstance(layer.operation, Transpose)),
     "reverse": ("ReverseV2/", lambda layer: layer.operation.name == "ReverseV2"),
-    "requantizing": (
-        "Quantize/",
-        lambda layer: (
-            layer.operation.name == "Quantize"
-            and layer.input_infos[0] is not None
-            and layer.input_infos[0].data_type is layer.output_infos[0].data_type
-        ),
-    ),
-    "round": ("ElementwiseUnary/", lambda layer: _function(layer) == "ROUND"),
-    "times-one": ("pattern/", lambda layer: _begins_with(layer, 1, 1, "MUL")),
 }
 """Layers that are deleted, and the cases that find it."""
 
@@ -408,15 +362,6 @@ class Forgets(Fault):
         return operation.with_attributes(**{self.attribute: default})
 
 
-FORGOTTEN = (
-    ("Convolution2d", "activation"),
-    ("Softmax", "beta"),
-    ("Activation", "b"),
-    ("Resize", "half_pixel_centers"),
-    ("LogSoftmax", "axis"),
-)
-
-
 @dataclass
 class Fractions(Fault):
     """Fractions among attributes are lost when a program is compiled, or comes from a file."""
@@ -456,13 +401,39 @@ class Spent(Fault):
             spoil(values[view.outputs[0]])
 
 
-class LoadedOnce(Programs):
-    """Gives each program once."""
+class MixesUp(Programs):
+    """Gives the first program of the same shapes, whatever its constants are."""
 
     def load(self, saved: SavedProgram) -> object:
-        number = int(str(saved.about["number"]))
-        program, self.kept[number] = self.kept[number], None
-        return program, "loaded"
+        wanted = self.kept[int(str(saved.about["number"]))]
+        return next(program for program in self.kept if _infos(program) == _infos(wanted)), "loaded"
+
+
+def _infos(program: object) -> list[TensorInfo]:
+    """What a program reads and writes."""
+    assert isinstance(program, SubgraphView)
+    return [value.info for value in (*program.inputs, *program.outputs)]
+
+
+class SaysNoReason(Programs):
+    """Refuses programs without a word."""
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        return super().check(about, options)._replace(reason="")
+
+
+class RefusesItsOwn(Programs):
+    """Takes no program from a file."""
+
+    def load(self, saved: SavedProgram) -> object:
+        raise BackendCapabilityError("no file is good enough", where="Planted")
+
+
+class WritesText(Programs):
+    """Gives text where bytes belong."""
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        return SavedProgram({}, {"code": "text"})  # type: ignore[dict-item]  # the fault
 
 
 class Gullible(Programs):
@@ -483,44 +454,115 @@ class WithPrograms(Fused):
         return self.programs
 
 
+class CompilesOnce(Fused):
+    """Compiles nothing again that it has written into a file."""
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        digest = digest_of(view)
+        if any(digest == digest_of(kept) for kept in self.programs.kept):
+            self.compile_again(view)
+        return super().optimize_subgraph_view(view, request)
+
+    def compile_again(self, view: SubgraphView) -> None:
+        """Refuse a program."""
+        raise BackendError("it is in its files already")
+
+
+class WrongTheSecondTime(CompilesOnce):
+    """Makes another program where it has written one into a file."""
+
+    def __init__(self) -> None:
+        super().__init__(Spent())
+
+    def compile_again(self, view: SubgraphView) -> None:
+        SPENT.add(id(view))
+
+
 PROGRAM_FAULTS: dict[str, Planted] = {
     **{f"graphs/{name}": Planted("pattern/", Compiler, make) for name, make in _REWRITES.items()},
     **{
         f"deleted/{name}": Planted(area, partial(Deletes, condition))
         for name, (area, condition) in _DELETED.items()
     },
-    **{
-        f"saved/{name}-{attribute}": Planted(
-            "contract/compiled/every-attribute",
-            Fused,
-            partial(Forgets, name, attribute),
-            "from a compiled model",
-        )
-        for name, attribute in FORGOTTEN
-    },
+    "saved/convolution": Planted(
+        "contract/compiled/every-attribute-comes-back",
+        Fused,
+        lambda: Forgets("Convolution2d", "activation"),
+        "from a compiled model",
+    ),
+    "saved/resize": Planted(
+        "contract/compiled/every-attribute-comes-back",
+        Fused,
+        lambda: Forgets("Resize", "half_pixel_centers"),
+        "from a compiled model",
+    ),
     "saved/patterns": Planted(
-        "contract/compiled/patterns", Fused, lambda: Forgets(*FORGOTTEN[0]), "from a compiled model"
+        "contract/compiled/patterns-come-back",
+        Fused,
+        lambda: Forgets("Convolution2d", "activation"),
+        "from a compiled model",
     ),
-    "blind-program/swapped-outputs": Planted("contract/graphs/", Fused, SwappedOutputs),
-    "blind-program/fuses-seen": Planted("contract/compiled/patterns", Fused, FusesSeen),
-    "blind-program/same-operand": Planted("contract/compiled/patterns", Fused, SameOperand),
+    "blind-program/swapped-outputs": Planted("contract/graphs/branches", Fused, SwappedOutputs),
+    "blind-program/fuses-seen": Planted("contract/compiled/patterns-come-back", Fused, FusesSeen),
+    "blind-program/same-operand": Planted(
+        "contract/compiled/patterns-come-back", Fused, SameOperand
+    ),
+    "compiled/once": Planted(
+        "contract/compiled/parts-that-cannot-be-used-are-compiled-anew",
+        CompilesOnce,
+        said="it is in its files already",
+    ),
+    "compiled/wrong-the-second-time": Planted(
+        "contract/compiled/parts-that-cannot-be-used-are-compiled-anew",
+        WrongTheSecondTime,
+        said="when its files are damaged, the output",
+    ),
     "blind-program/spent": Planted(
-        "contract/compiled/kept", lambda: WithPrograms(SpentPrograms(), Spent())
+        "contract/compiled/kept-parts-compute-the-same",
+        lambda: WithPrograms(SpentPrograms(), Spent()),
     ),
-    "blind-program/loaded-once": Planted("contract/compiled/", lambda: WithPrograms(LoadedOnce())),
-    "blind-program/gullible": Planted("contract/compiled/saved", lambda: WithPrograms(Gullible())),
+    "compiled/refuses-its-own": Planted(
+        "contract/compiled/kept-parts-compute-the-same",
+        lambda: WithPrograms(RefusesItsOwn()),
+        said="could not be loaded.*no file is good enough",
+    ),
+    "compiled/writes-text": Planted(
+        "contract/compiled/kept-parts-compute-the-same",
+        lambda: WithPrograms(WritesText()),
+        said="the part 'code' is 'text', neither bytes",
+    ),
+    "compiled/mixes-up": Planted(
+        "contract/compiled/saved-programs-compute-the-same",
+        lambda: WithPrograms(MixesUp()),
+        said="when it comes from a compiled model, the output",
+    ),
+    "compiled/says-no-reason": Planted(
+        "contract/compiled/saved-programs-compute-the-same",
+        lambda: WithPrograms(SaysNoReason()),
+        said="check gives no reason for refusing",
+    ),
+    "blind-program/gullible": Planted(
+        "contract/compiled/saved-programs-compute-the-same", lambda: WithPrograms(Gullible())
+    ),
     "calls/low-priority": Planted(
-        "contract/calls/", lambda: Prepared(lambda request: request.priority is Priority.LOW)
+        "contract/calls/networks-of-every-priority-are-alike",
+        lambda: Prepared(lambda request: request.priority is Priority.LOW),
     ),
     "calls/high-priority": Planted(
-        "contract/calls/", lambda: Prepared(lambda request: request.priority is Priority.HIGH)
+        "contract/calls/networks-of-every-priority-are-alike",
+        lambda: Prepared(lambda request: request.priority is Priority.HIGH),
     ),
-    "calls/relaxed": Planted("contract/calls/", lambda: Prepared(lambda request: request.relaxed)),
+    "calls/relaxed": Planted(
+        "contract/calls/relaxed-answers-are-as-good-as-float16",
+        lambda: Prepared(lambda request: request.relaxed),
+    ),
     "attributes/fractions-compiled": Planted(
-        "contract/alike/layers", Fused, lambda: Fractions("compiled", 0)
+        "contract/alike/layers-differ-in-one-attribute", Fused, lambda: Fractions("compiled", 0)
     ),
     "attributes/fractions-loaded": Planted(
-        "contract/compiled/every-attribute", Fused, lambda: Fractions("loaded", 0)
+        "contract/compiled/every-attribute-comes-back", Fused, lambda: Fractions("loaded", 0)
     ),
 }
 """By class and name."""

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import gc
-import locale
-import logging
 import os
 import random
 import signal
-import sys
 import threading
-import time
-import warnings
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,44 +19,6 @@ from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outp
 from .planting import Planted
 from .shapes import Call, Fault, Plain, spoil
 
-_VARIABLE = "PLANTED_THREADS"
-
-
-_HAS_CORES = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else False
-"""Whether a thread can be bound to fewer cores."""
-
-
-@contextmanager
-def restored_settings() -> Iterator[None]:
-    """Restore the attributes that the faults of this module change."""
-    directory, umask, handler = os.getcwd(), os.umask(0), signal.getsignal(signal.SIGUSR2)
-    os.umask(umask)
-    affinity = os.sched_getaffinity(0)
-    limit, category = sys.getrecursionlimit(), locale.setlocale(locale.LC_NUMERIC)
-    handlers, random_state = [*logging.getLogger().handlers], random.getstate()
-    numpy_state = np.random.get_state()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    collects = gc.isenabled()
-    try:
-        with np.errstate(), warnings.catch_warnings():
-            yield
-    finally:
-        ctypes.CDLL("libm.so.6").fesetround(0)
-        os.chdir(directory)
-        os.umask(umask)
-        if collects:
-            gc.enable()
-        os.sched_setaffinity(0, affinity)
-        os.environ.pop(_VARIABLE, None)
-        sys.setrecursionlimit(limit)
-        locale.setlocale(locale.LC_NUMERIC, category)
-        logging.getLogger().handlers[:] = handlers
-        random.setstate(random_state)
-        np.random.set_state(numpy_state)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # so that Python sets it anew
-        signal.signal(signal.SIGUSR2, handler)
-
 
 class Acts(Fault):
     """Does something before each layer that it computes."""
@@ -73,14 +28,6 @@ class Acts(Fault):
 
     def before(self, call: Call) -> None:
         self._action()
-
-
-class ActsOnce(Acts):
-    """Does something before the first layer that it computes."""
-
-    def before(self, call: Call) -> None:
-        action, self._action = self._action, lambda: None
-        action()
 
 
 class ActsAtUnload(Acts):
@@ -117,31 +64,6 @@ class ActsAfterUnload(IBackendContext):
         self._action()
 
 
-def _set_variable() -> None:
-    """Set an environment variable, otherwise each time."""
-    os.environ[_VARIABLE] = str(time.perf_counter_ns())
-
-
-def _pin() -> None:
-    """Bind the calling thread to its first core, or to all if it has only that one."""
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cores)} if len(cores) > 1 else range(os.cpu_count() or 1))
-
-
-def _pin_others() -> None:
-    """Bind the main thread to one core."""
-    with suppress(OSError):
-        cores = os.sched_getaffinity(os.getpid())
-        chosen = {min(cores)} if len(cores) > 1 else range(os.cpu_count() or 1)
-        os.sched_setaffinity(os.getpid(), chosen)
-
-
-def _handle_signal() -> None:
-    """Take a signal, in the main thread as Python demands."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGUSR2, lambda *_: None)
-
-
 def _handle_signal_natively() -> None:
     """Let the system ignore a signal, or not, without Python's knowledge."""
     libc = ctypes.CDLL(None)
@@ -151,65 +73,11 @@ def _handle_signal_natively() -> None:
         libc.signal(signal.SIGUSR2, 0)
 
 
-def _change_directory() -> None:
-    """Go to another directory."""
-    os.chdir("/" if os.getcwd() != "/" else "/tmp")
-
-
-def _change_umask() -> None:
-    """Change the mask of new files."""
-    os.umask(os.umask(0) ^ 0o010)
-
-
-def _change_errors() -> None:
-    """Turn NumPy's handling of overflows round."""
-    np.seterr(over="ignore" if np.geterr()["over"] != "ignore" else "warn")
-
-
 def _change_rounding() -> None:
     """Round up or to the nearest number, in turn."""
     libm = ctypes.CDLL("libm.so.6")
     upward = 0x800 if os.uname().machine == "x86_64" else 0x400000
     libm.fesetround(0 if libm.fegetround() else upward)
-
-
-def _filter_warnings() -> None:
-    """Filter warnings of a category of its own."""
-    warnings.filterwarnings("ignore", category=type("PlantedWarning", (Warning,), {}))
-
-
-def _log_to_a_handler() -> None:
-    """Add a handler for all log messages."""
-    logging.getLogger().addHandler(logging.NullHandler())
-
-
-def _block_signal() -> None:
-    """Block a signal, or not."""
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    how = signal.SIG_UNBLOCK if signal.SIGUSR2 in blocked else signal.SIG_BLOCK
-    signal.pthread_sigmask(how, (signal.SIGUSR2,))
-
-
-SETTINGS: dict[str, Callable[[], object]] = {
-    "environment": _set_variable,
-    "random": random.random,
-    "numpy-random": np.random.random_sample,
-    "signal-handler": _handle_signal,
-    "native-signal-handler": _handle_signal_natively,
-    "signal-mask": _block_signal,
-    "working-directory": _change_directory,
-    "umask": _change_umask,
-    "numpy-errors": _change_errors,
-    "rounding": _change_rounding,
-    "warning-filters": _filter_warnings,
-    "root-logger": _log_to_a_handler,
-    "recursion-limit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1),
-    "locale": lambda: locale.setlocale(
-        locale.LC_NUMERIC, "C.UTF-8" if locale.setlocale(locale.LC_NUMERIC) == "C" else "C"
-    ),
-    **({"affinity": _pin, "other-affinity": _pin_others} if _HAS_CORES else {}),
-}
-"""What an execution changes."""
 
 
 class Scribbles(Fault):
@@ -262,53 +130,21 @@ class WaitsInAChild(InTheParentOnly):
 
 
 SETTINGS_FAULTS: dict[str, Planted] = {
-    **{
-        f"manners/{name}": Planted(
-            "contract/process/settings-stay", Plain, partial(Acts, act), "changes"
-        )
-        for name, act in SETTINGS.items()
-    },
-    "blind-manners/warnings": Planted(
-        "contract/process/settings", partial(ActsAtLoad, lambda: warnings.simplefilter("ignore"))
+    "manners/native-signal-handler": Planted(
+        "contract/process/settings-stay", Plain, lambda: Acts(_handle_signal_natively), "changes"
     ),
-    "blind-manners/collector": Planted(
-        "contract/process/settings", partial(ActsAtLoad, gc.disable)
-    ),
-    "blind-manners/umask": Planted(
-        "contract/process/settings", partial(ActsAtLoad, lambda: os.umask(0o077))
+    "manners/rounding": Planted(
+        "contract/process/settings-stay", Plain, lambda: Acts(_change_rounding), "changes"
     ),
     "blind-manners/unload": Planted(
-        "contract/process/nothing",
+        "contract/process/nothing-is-printed",
         lambda: Plain(context=ActsAfterUnload(lambda: os.write(1, b"unloaded\n"))),
-    ),
-    "manners/directory-at-load": Planted(
-        "contract/process/settings-stay",
-        partial(ActsAtLoad, _change_directory),
-        said="the working directory",
-    ),
-    "manners/umask-at-first-use": Planted(
-        "contract/process/settings-stay", Plain, lambda: ActsOnce(_change_umask), "the umask"
     ),
     "manners/random-at-unload": Planted(
         "contract/process/settings-stay",
         Plain,
         lambda: ActsAtUnload(random.random),
         "the state of random",
-    ),
-    "manners/prints": Planted(
-        "contract/process/nothing-is-printed", Plain, lambda: Acts(lambda: print("hello")), "hello"
-    ),
-    "manners/prints-errors": Planted(
-        "contract/process/nothing-is-printed",
-        Plain,
-        lambda: Acts(lambda: sys.stderr.write("hello")),
-        "standard error",
-    ),
-    "manners/writes-descriptor-1": Planted(
-        "contract/process/nothing-is-printed",
-        Plain,
-        lambda: Acts(lambda: os.write(1, b"hello")),
-        "standard output",
     ),
     "manners/writes-descriptor-2": Planted(
         "contract/process/nothing-is-printed",
@@ -328,13 +164,22 @@ SETTINGS_FAULTS: dict[str, Planted] = {
         "ElementwiseUnary/", Plain, Raises, "FloatingPointError"
     ),
     "manners/wrong-in-a-child": Planted(
-        "contract/process/forked-children", Plain, InTheParentOnly, "in a forked child"
+        "contract/process/forked-children-answer-or-refuse",
+        Plain,
+        InTheParentOnly,
+        "in a forked child",
     ),
     "manners/ends-a-child": Planted(
-        "contract/process/forked-children", Plain, EndsInAChild, "in a forked child"
+        "contract/process/forked-children-answer-or-refuse",
+        Plain,
+        EndsInAChild,
+        "in a forked child",
     ),
     "manners/hangs-in-a-child": Planted(
-        "contract/process/forked-children", Plain, WaitsInAChild, "a forked child executes"
+        "contract/process/forked-children-answer-or-refuse",
+        Plain,
+        WaitsInAChild,
+        "a forked child executes",
     ),
 }
 """By class and name."""

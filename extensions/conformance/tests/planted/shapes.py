@@ -449,10 +449,6 @@ class Fused(Plain):
         return self.programs
 
 
-HONEST: dict[str, Callable[[], IBackendInternal]] = {"plain": Plain, "fused": Fused, "flow": Flow}
-"""What faults are planted in."""
-
-
 class WithHandles(Plain):
     """A handle factory of its own, for all networks."""
 

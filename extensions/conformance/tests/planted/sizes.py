@@ -1,12 +1,38 @@
-"""Results that are wrong for some sizes."""
+"""Results that are wrong for some sizes, and programs that are wrong for new ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from armpy.ops.operation import Array
+import numpy as np
+
+from armpy.backend import (
+    Capability,
+    ILayerSupport,
+    IResizableProgram,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    NetworkResources,
+    OptimizationViews,
+    PreparationRequest,
+    ReasonCode,
+    Substitution,
+    Support,
+    WorkloadInfo,
+)
+from armpy.core.symbolic import Number, Size, is_traced
+from armpy.graph import SubgraphView
+from armpy.ops import PreCompiled
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import RELU
 
 from .planting import Planted
 from .shapes import Call, Fault, Fused, Plain, spoil
@@ -53,6 +79,100 @@ class NoElements(Fault):
                 array.reshape(-1)[0]
 
 
+# --- Programs that are prepared again for other sizes
+
+
+Answer = Callable[["Resizable", Sequence[Number]], Any]  # Any: some are wrong on purpose
+
+
+class Resizable(IResizableProgram):
+    """How many elements there are, which follows from sizes."""
+
+    def __init__(self, count: Size, answer: Answer) -> None:
+        self.count = count
+        self._answer = answer
+
+    def needed(self) -> Sequence[Size]:
+        return [self.count]
+
+    def for_sizes(self, numbers: Sequence[Number]) -> tuple[object, int]:
+        program: tuple[object, int] = self._answer(self, numbers)
+        return program
+
+
+class RectifyOnly(ILayerSupport):
+    """Takes RELU of floats."""
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if operation == RELU and outputs[0].data_type is DataType.FLOAT32:
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "RELU of float32 only")
+
+
+class Rectify(IWorkload, IWorkloadFactory):
+    """The positive part of as many elements as the program says, followed by 7s."""
+
+    def __init__(self, count: int = 0) -> None:
+        self._count = count
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        assert isinstance(operation, PreCompiled)
+        return Rectify(operation.program)
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        assert inputs[0] is not None
+        elements, out = inputs[0].map().reshape(-1), outputs[0].map().reshape(-1)
+        out[:] = 7
+        np.maximum(elements[: self._count], 0, out=out[: self._count])
+
+
+class Resizing(FakeBackend):
+    """Compiles parts to the number of their elements, each of any length."""
+
+    def __init__(self, answer: Answer, *, is_declared: bool = True) -> None:
+        super().__init__("Planted")
+        self._answer = answer
+        self._is_declared = is_declared
+
+    def get_capabilities(self) -> dict[str, bool | int | float | str]:
+        return {Capability.TRACED_SIZES: self._is_declared}
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        return RectifyOnly()
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return Rectify()
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        shapes = tuple(value.info.known_shape for value in view.outputs)
+        count = math.prod(shapes[0])
+        program = Resizable(count, self._answer) if is_traced(count) else count  # type: ignore[arg-type]
+        substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
+        return OptimizationViews(substitutions=[substitution])
+
+
+def right(program: Resizable, numbers: Sequence[Number]) -> tuple[object, int]:
+    return numbers[program.count.number], 0
+
+
+def stale(program: Resizable, numbers: Sequence[Number]) -> tuple[object, int]:
+    return program.count.now, 0
+
+
+def too_few(program: Resizable, numbers: Sequence[Number]) -> tuple[object, int]:
+    return max(1, int(numbers[program.count.number]) - 1), 0
+
+
+def raises(program: Resizable, numbers: Sequence[Number]) -> tuple[object, int]:
+    raise RuntimeError("the formula is lost")
+
+
 SIZE_FAULTS: dict[str, Planted] = {
     "sizes/long-plain": Planted("/long", Plain, lambda: LONG_DIMENSION),
     "sizes/long-fused": Planted("/long", Fused, lambda: LONG_DIMENSION),
@@ -66,8 +186,19 @@ SIZE_FAULTS: dict[str, Planted] = {
     "sizes/large-images": Planted("tiles-", Plain, lambda: IMAGES_OF_256_KIB),
     **{
         f"sizes/channels-{rest}": Planted("/channels", partial(odd_channels, rest))
-        for rest in (1, 3, 5, 7, 11, 15)
+        for rest in (1, 7, 15)
     },
+    "sizes/stale": Planted(
+        "contract/sizes/new-sizes-are-as-if-compiled-for-them", lambda: Resizing(stale)
+    ),
+    "sizes/too-few": Planted(
+        "contract/sizes/new-sizes-are-as-if-compiled-for-them", lambda: Resizing(too_few)
+    ),
+    "sizes/raises": Planted(
+        "contract/sizes/new-sizes-are-as-if-compiled-for-them",
+        lambda: Resizing(raises),
+        said="for_sizes: the backend raised RuntimeError",
+    ),
     "empty/plain": Planted("+no-elements", Plain, NoElements),
     "empty/fused": Planted("+no-elements", Fused, NoElements),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .answers import ANSWER_FAULTS
 from .caches import CACHE_FAULTS
 from .control_flow import CONTROL_FLOW_FAULTS
 from .declarations import DECLARATION_FAULTS
@@ -27,6 +28,7 @@ from .sums import SUM_FAULTS
 from .windows import WINDOW_FAULTS
 
 IN_BACKENDS: Mapping[str, Planted] = {
+    **ANSWER_FAULTS,
     **WINDOW_FAULTS,
     **ELEMENT_FAULTS,
     **SUM_FAULTS,

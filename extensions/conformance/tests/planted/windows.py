@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from .wrong_values import (
     Answer,
     Condition,
     attribute,
-    channel_multiplier,
     has_bias,
     has_channels_first,
     image_axes,
@@ -40,40 +38,15 @@ from .wrong_values import (
     is_dilated,
     is_explicitly_padded,
     is_float,
-    is_per_axis,
-    num_groups,
     recomputed,
     replace_results,
     shape_of,
-    size_of,
     source,
     wrong,
     wrong_forms,
 )
 
 # --- Convolutions
-
-
-def same_padding_before(operation: Any, call: Call) -> Answer:
-    """Padding SAME has its odd element in front where the stride is even."""
-    if operation.padding is not Padding.SAME or operation.stride[0] % 2:
-        return None
-    axes = image_axes(operation.data_layout)
-    kernel_axes = axes if isinstance(operation, DepthwiseConvolution2d) else (1, 2)
-    pairs = []
-    for axis, (at, kernel_at) in enumerate(zip(axes, kernel_axes, strict=True)):
-        kernel = source(call, 1).shape[kernel_at]
-        size = source(call).shape[at]
-        steps = operation.stride[axis], operation.dilation[axis]
-        pairs.append(resolve_padding(Padding.SAME, size, kernel, *steps, axis)[::-1])
-    return recomputed(call, replace(operation, padding=tuple(pairs)))
-
-
-def swapped_dilation(operation: Convolution2d, call: Call) -> Answer:
-    """The dilations of height and width are swapped."""
-    if operation.padding is not Padding.SAME:
-        return None
-    return recomputed(call, replace(operation, dilation=operation.dilation[::-1]))
 
 
 def pads_with_zero(operation: Convolution2d, call: Call) -> Answer:
@@ -134,33 +107,6 @@ def swapped_crops(operation: TransposeConvolution2d, call: Call) -> Answer:
     return recomputed(call, replace(operation, padding=pairs))
 
 
-def dilation_without_stride(operation: Convolution2d, call: Call) -> Answer:
-    """With a dilation the stride is applied to the dilated window's first column only."""
-    is_both = max(operation.dilation) > 1 and max(operation.stride) > 1
-    return [np.roll(call.outputs[0], 1, 2)] if is_both else None
-
-
-def even_kernel(operation: Convolution2d, call: Call) -> Answer:
-    """An even kernel's odd element of padding is in front."""
-    kernel = source(call, 1).shape[1:3]
-    if operation.padding is not Padding.SAME or kernel[0] % 2 or kernel[1] % 2:
-        return None
-    if operation.stride != (1, 1) or operation.dilation != (1, 1):
-        return None
-    pairs = tuple((size - size // 2, (size - 1) // 2) for size in kernel)
-    return recomputed(call, replace(operation, padding=pairs))
-
-
-def pointwise_padding(operation: Convolution2d, call: Call) -> Answer:
-    """A kernel of one element ignores explicit padding: the edge is computed as the inside."""
-    if isinstance(operation.padding, Padding) or not any(map(any, operation.padding)):
-        return None
-    if source(call, 1).shape[1:3] != (1, 1):
-        return None
-    output = call.outputs[0].copy()
-    return [np.roll(output, 1, image_axes(operation.data_layout))]
-
-
 # --- Pooling
 
 
@@ -183,23 +129,6 @@ def counts_padding(operation: Pooling2d, call: Call) -> Answer:
     return [output]
 
 
-def pools_zeros(operation: Pooling2d, call: Call) -> Answer:
-    """A maximum at the edge is at least 0, which the padding holds."""
-    if operation.algorithm is not PoolingAlgorithm.MAX or not is_float(call):
-        return None
-    output = call.outputs[0].copy()
-    for axis, at in enumerate(image_axes(operation.data_layout)):
-        size, kernel = source(call).shape[at], operation.pool_size[axis]
-        stride = operation.stride[axis]
-        before, _ = resolve_padding(operation.padding, size, kernel, stride, 1, axis)
-        starts = np.arange(output.shape[at]) * stride - before
-        is_edge = (starts < 0) | (starts + kernel > size)
-        shape = [1] * 4
-        shape[at] = -1
-        output = np.where(is_edge.reshape(shape), np.maximum(output, 0), output)
-    return [output]
-
-
 def odd_width(operation: Pooling2d, call: Call) -> Answer:
     """With a stride of 3 the last window of an image whose width is odd is wrong."""
     width = source(call).shape[image_axes(operation.data_layout)[1]]
@@ -208,35 +137,7 @@ def odd_width(operation: Pooling2d, call: Call) -> Answer:
     return None
 
 
-def window_beyond_image(operation: Pooling2d, call: Call) -> Answer:
-    """A window larger than the image averages over the whole window."""
-    height, width = (source(call).shape[axis] for axis in image_axes(operation.data_layout))
-    is_average = operation.algorithm is PoolingAlgorithm.AVERAGE
-    if not is_average or operation.pool_size[0] <= height or operation.pool_size[1] <= width:
-        return None
-    return [call.outputs[0] // 2 if call.outputs[0].dtype.kind in "iu" else call.outputs[0] / 2]
-
-
-def channels_of_columns(operation: Pooling2d, call: Call) -> Answer:
-    """In layout NCHW a pooling that is not square uses its height for both."""
-    if operation.data_layout is not DataLayout.NCHW or operation.padding is not Padding.SAME:
-        return None
-    if operation.stride[0] != operation.stride[1]:
-        return None
-    height = operation.pool_size[0]
-    return recomputed(call, replace(operation, pool_size=(height, height)))
-
-
 # --- Resizing and blocks
-
-
-def nearest_corners(operation: Resize, call: Call) -> Answer:
-    """Nearest neighbours ignore that pixels have centres where the image shrinks."""
-    height = image_axes(operation.data_layout)[0]
-    shrinks = call.outputs[0].shape[height] < source(call).shape[height]
-    if operation.method is not ResizeMethod.NEAREST_NEIGHBOR or not shrinks:
-        return None
-    return recomputed(call, replace(operation, half_pixel_centers=False))
 
 
 def only_first_image(operation: Resize, call: Call) -> Answer:
@@ -278,76 +179,13 @@ def blocks_of_zero(operation: SpaceToBatchNd, call: Call) -> Answer:
 
 
 _WINDOWS: Mapping[str, tuple[str, Condition]] = {
-    "conv-stride-x-taken-for-y": (
-        "Convolution2d",
-        lambda c: attribute(c, "stride")[0] != attribute(c, "stride")[1] and has_channels_first(c),
-    ),
-    "conv-dilation-in-groups": ("Convolution2d", lambda c: num_groups(c) > 1 and is_dilated(c)),
-    "conv-groups-channels-first": (
-        "Convolution2d",
-        lambda c: num_groups(c) > 1 and has_channels_first(c),
-    ),
-    "conv-groups-without-bias": ("Convolution2d", lambda c: num_groups(c) > 1 and not has_bias(c)),
-    "conv-groups-same-padding": (
-        "Convolution2d",
-        lambda c: num_groups(c) > 1 and attribute(c, "padding") is Padding.SAME,
-    ),
-    "conv-clamp-in-groups": ("Convolution2d", lambda c: num_groups(c) > 1 and is_activated(c)),
     "conv-uneven-padding-strided": (
         "Convolution2d",
         lambda c: is_explicitly_padded(c) and max(attribute(c, "stride")) > 1,
     ),
-    "conv-dilation-with-same": (
-        "Convolution2d",
-        lambda c: attribute(c, "dilation")[1] > 1 and attribute(c, "padding") is Padding.SAME,
-    ),
-    "conv-relu1-channels-first": (
-        "Convolution2d",
-        lambda c: attribute(c, "activation") is FusedActivation.RELU1 and has_channels_first(c),
-    ),
-    "conv-pointwise-strided": (
-        "Convolution2d",
-        lambda c: (
-            shape_of(c, 1)[1:3] == (1, 1)
-            and max(attribute(c, "stride")) > 1
-            and has_channels_first(c)
-        ),
-    ),
-    "conv-per-axis-clamped": (
-        "Convolution2d",
-        lambda c: is_per_axis(c, 1) and is_activated(c) and has_channels_first(c),
-    ),
-    "conv-second-image-of-a-batch": (
-        "Convolution2d",
-        lambda c: shape_of(c)[0] > 1 and is_dilated(c) and has_bias(c),
-    ),
-    "depthwise-dilation-with-multiplier": (
-        "DepthwiseConvolution2d",
-        lambda c: channel_multiplier(c) > 1 and is_dilated(c),
-    ),
-    "depthwise-multiplier-strided": (
-        "DepthwiseConvolution2d",
-        lambda c: channel_multiplier(c) > 1 and max(attribute(c, "stride")) > 1,
-    ),
-    "depthwise-multiplier-clamped": (
-        "DepthwiseConvolution2d",
-        lambda c: channel_multiplier(c) > 1 and is_activated(c),
-    ),
     "depthwise-dilation-channels-first": (
         "DepthwiseConvolution2d",
         lambda c: is_dilated(c) and has_channels_first(c),
-    ),
-    "depthwise-no-bias-clamped": (
-        "DepthwiseConvolution2d",
-        lambda c: not has_bias(c) and is_activated(c),
-    ),
-    "depthwise-dilated-same-padding": (
-        "DepthwiseConvolution2d",
-        lambda c: attribute(c, "dilation")[0] > 1 and attribute(c, "padding") is Padding.SAME,
-    ),
-    "depthwise-per-axis-multiplier": (
-        "DepthwiseConvolution2d",
-        lambda c: is_per_axis(c, 1) and channel_multiplier(c) > 1,
     ),
     "transposed-uneven-padding-first": (
         "TransposeConvolution2d",
@@ -357,40 +195,11 @@ _WINDOWS: Mapping[str, tuple[str, Condition]] = {
         "TransposeConvolution2d",
         lambda c: attribute(c, "stride")[1] > shape_of(c, 1)[2] and not has_bias(c),
     ),
-    "transposed-clamp-strided": (
-        "TransposeConvolution2d",
-        lambda c: is_activated(c) and attribute(c, "stride")[0] != attribute(c, "stride")[1],
-    ),
     "conv3d-depth-stride-first": (
         "Convolution3d",
         lambda c: attribute(c, "stride")[0] > 1 and has_channels_first(c),
     ),
     "conv3d-dilation-clamped": ("Convolution3d", lambda c: is_dilated(c) and is_activated(c)),
-    "average-uneven-padding-strided": (
-        "Pooling2d",
-        lambda c: (
-            is_explicitly_padded(c)
-            and max(attribute(c, "stride")) > 1
-            and attribute(c, "algorithm").name == "AVERAGE"
-        ),
-    ),
-    "average-same-channels-first": (
-        "Pooling2d",
-        lambda c: (
-            attribute(c, "padding") is Padding.SAME
-            and has_channels_first(c)
-            and attribute(c, "algorithm").name == "AVERAGE"
-            and min(attribute(c, "stride")) == 1 < max(attribute(c, "stride"))
-        ),
-    ),
-    "max-pool-clamped-same": (
-        "Pooling2d",
-        lambda c: (
-            is_activated(c)
-            and attribute(c, "padding") is Padding.SAME
-            and attribute(c, "algorithm").name == "MAX"
-        ),
-    ),
     "l2-pool-channels-first": (
         "Pooling2d",
         lambda c: (
@@ -411,18 +220,6 @@ _WINDOWS: Mapping[str, tuple[str, Condition]] = {
         "Resize",
         lambda c: attribute(c, "half_pixel_centers") and has_channels_first(c),
     ),
-    "resize-nearest-both-flags": (
-        "Resize",
-        lambda c: attribute(c, "half_pixel_centers") and attribute(c, "align_corners"),
-    ),
-    "resize-aligned-down": (
-        "Resize",
-        lambda c: (
-            attribute(c, "align_corners")
-            and attribute(c, "method").name == "BILINEAR"
-            and c.outputs[0].size < size_of(c, 0)
-        ),
-    ),
     "space-to-batch-uneven-block-first": (
         "SpaceToBatchNd",
         lambda c: len(set(attribute(c, "block_shape"))) > 1 and has_channels_first(c),
@@ -439,23 +236,14 @@ _WINDOWS: Mapping[str, tuple[str, Condition]] = {
 
 
 WINDOW_FAULTS: dict[str, Planted] = {
-    "blind-subtle/dilation": wrong(Convolution2d, dilation_without_stride),
-    "blind-subtle/even-kernel": wrong(Convolution2d, even_kernel),
-    "blind-subtle/pointwise": wrong(Convolution2d, pointwise_padding),
-    "blind-subtle/window": wrong(Pooling2d, window_beyond_image),
-    "blind-subtle/nchw-window": wrong(Pooling2d, channels_of_columns),
     "blind-subtle/corners": wrong(Resize, corners_of_one),
-    "blind-window/same": wrong(Convolution2d, same_padding_before),
-    "blind-window/dilation": wrong(Convolution2d, swapped_dilation),
     "blind-window/zero-point": wrong(Convolution2d, pads_with_zero),
     "blind-window/scales": wrong(DepthwiseConvolution2d, first_scale),
     "blind-window/multiplier": wrong(DepthwiseConvolution2d, multiplier_order, Fused),
     "blind-window/groups": wrong(Convolution2d, bias_of_first_group),
     "blind-window/crops": wrong(TransposeConvolution2d, swapped_crops),
     "blind-window/average": wrong(Pooling2d, counts_padding),
-    "blind-window/maximum": wrong(Pooling2d, pools_zeros),
     "blind-window/odd-width": wrong(Pooling2d, odd_width),
-    "blind-move/nearest": wrong(Resize, nearest_corners),
     "blind-move/first-image": wrong(Resize, only_first_image),
     "blind-move/depth-to-space": wrong(DepthToSpace, columns_first),
     "blind-move/blocks": wrong(SpaceToBatchNd, blocks_of_zero),

@@ -94,10 +94,15 @@ def image_axes(layout: DataLayout) -> tuple[int, int]:
 
 
 def wrong(
-    operation: type[Operation], answer: Callable[[Any, Call], Answer], shape: type[Plain] = Plain
+    operation: type[Operation],
+    answer: Callable[[Any, Call], Answer],
+    shape: type[Plain] = Plain,
+    area: str = "",
+    said: str = "",
 ) -> Planted:
-    """A row: wrong answers for one kind of operation."""
-    return Planted(f"{operation.__name__}/", shape, partial(Wrong, operation, answer))
+    """A row: wrong answers for one kind of operation, found by its cases if no area is named."""
+    area = area or f"{operation.__name__}/"
+    return Planted(area, shape, partial(Wrong, operation, answer), said)
 
 
 # --- A wrong form
@@ -164,11 +169,6 @@ def num_groups(call: Call) -> int:
     return channels // max(shape_of(call, 1)[-1], 1)
 
 
-def channel_multiplier(call: Call) -> int:
-    channels = shape_of(call)[1 if has_channels_first(call) else 3]
-    return shape_of(call, 1)[3] // max(channels, 1)
-
-
 def is_dilated(call: Call) -> bool:
     return bool(max(attribute(call, "dilation")) > 1)
 
@@ -193,11 +193,6 @@ def kind_of(call: Call) -> str:
 
 def is_bytes(call: Call) -> bool:
     return call.results[0].data_type in (DataType.QASYMM_S8, DataType.QASYMM_U8)
-
-
-def is_stretched(call: Call, index: int, axis: int) -> bool:
-    shape, result = shape_of(call, index), call.outputs[0].shape
-    return len(shape) == len(result) > 1 and shape[axis] == 1 < result[axis]
 
 
 def is_per_axis(call: Call, index: int) -> bool:

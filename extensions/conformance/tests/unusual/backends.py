@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import Any  # handles, as `execute` takes them
 
 import numpy as np
-from armpy_reference import ReferenceBackend
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy import ops
@@ -55,18 +52,15 @@ from armpy_testing.backends.fake_backends import (
 )
 
 from ..planted.gauges import BoundedPool, LazyProgram
-from ..planted.shapes import Flow, Fused, Plain, WithManager
+from ..planted.shapes import Flow, Plain, WithManager
 from . import arithmetic
 from .memory import (
-    BigEndianHandle,
-    BlockedHandle,
     MappableDevice,
     PaddedHandle,
     Vectors,
     with_guarded_arenas,
     with_handles,
 )
-from .processes import in_child_process
 
 ID = "Unusual"
 
@@ -102,24 +96,10 @@ def _other_than(data_type: DataType) -> Question:
     return question
 
 
-def _other_rank(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Refuse outputs of another rank than four."""
-    return "" if all(info.rank == 4 for info in outputs) else "images have four dimensions"
-
-
 def _open_shape(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Refuse shapes that are not known."""
     infos = [info for info in (*inputs, *outputs) if info is not None]
     return "" if all(info.is_fully_shaped for info in infos) else "every size is known here"
-
-
-def _larger_batch(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Refuse tensors whose first dimension is not 1."""
-    infos = [info for info in (*inputs[:1], *outputs) if info is not None]
-    is_larger = any(
-        info.rank and info.known_shape[0] != 1 for info in infos if info.is_fully_shaped
-    )
-    return "the batch is always 1" if is_larger else ""
 
 
 def _strided(operation: Operation, *_: object) -> str:
@@ -140,24 +120,6 @@ def _activated(operation: Operation, *_: object) -> str:
     return "" if activation is ops.FusedActivation.NONE else "activations are layers"
 
 
-def _other_shapes(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Refuse operands of different shapes."""
-    shapes = {info.shape for info in inputs if info is not None}
-    return "" if len(shapes) == 1 else "nothing is broadcast"
-
-
-def _vectors_drop_nan(
-    operation: Operation, info: WorkloadInfo, given: Sequence[Array | None]
-) -> list[Array]:
-    """Compute maxima in vectors of four that drop NaN, and the rest one by one, which keeps it."""
-    results = arithmetic.by_reference(operation, info, given)
-    dropped = arithmetic.without_nan(operation, info, given)
-    for result, other in zip(results, dropped, strict=True):
-        num_in_vectors = result.size // 4 * 4
-        result.reshape(-1)[:num_in_vectors] = np.ravel(other)[:num_in_vectors]
-    return results
-
-
 class KeepsFile(FakeBackend):
     """Keeps a file in the folder that an option names, and in none without it."""
 
@@ -172,20 +134,6 @@ class KeepsFile(FakeBackend):
         if options["cache_folder"]:
             Path(str(options["cache_folder"]), "plans").write_bytes(b"plans")
         return self
-
-
-def _ending_threads(step: Step, inputs: Handles, outputs: Outputs) -> None:
-    """Execute in a thread that ends with the execution."""
-    thread = threading.Thread(target=step.right.execute, args=(inputs, outputs))
-    thread.start()
-    thread.join()
-
-
-class Hosted(FakeBackend):
-    """Runs layers of another backend's, which it makes for each of its networks."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return ReferenceBackend().create_workload_factory(network)
 
 
 class SizeLimited(FakeBackend):
@@ -291,12 +239,6 @@ def _with_figures() -> IBackendInternal:
     return Declared([DeviceInfo("npu", _NPU, figures=device_figures)], (ops.Softmax,))
 
 
-def _with_devices() -> IBackendInternal:
-    """A backend of three devices."""
-    kinds = (("gpu", DeviceType.GPU), ("npu", _NPU), ("dsp", DeviceType.OTHER))
-    return Declared([DeviceInfo(name, kind) for name, kind in kinds], (ops.Transpose,))
-
-
 class Instances(WithManager):
     """Another instance for each runtime, of a few operations."""
 
@@ -325,40 +267,6 @@ class Arithmetic(Declared):
         results = self._compute(step.operation, step.info, sources)
         for handle, array in zip(outputs, results, strict=True):
             handle.map(read=False)[...] = array
-
-
-Run = Callable[[Step, Handles, Outputs], object]
-
-
-class Running(FakeBackend):
-    """Executes its workloads by a function."""
-
-    def __init__(self, run: Run, operations: Sequence[type] | None = None) -> None:
-        super().__init__(ID, operations)
-        self._run = run
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        self._run(step, inputs, outputs)
-
-
-def _in_pool(step: Step, inputs: Handles, outputs: Outputs) -> None:
-    """Run in a pool of threads of its own."""
-    with ThreadPoolExecutor(2) as pool:
-        pool.submit(step.right.execute, inputs, outputs).result()
-
-
-def _slowly(step: Step, inputs: Handles, outputs: Outputs) -> None:
-    """Take 20 ms."""
-    time.sleep(0.02)
-    step.right.execute(inputs, outputs)
-
-
-def _logged(step: Step, inputs: Handles, outputs: Outputs) -> None:
-    """Write to a log."""
-    log = logging.getLogger("vendor.npu")
-    log.info("execute %s", [str(handle.info) for handle in outputs])
-    step.right.execute(inputs, outputs)
-    log.debug("done")
 
 
 class _Queue:
@@ -409,26 +317,6 @@ class _Fence(ICompletion):
         return True
 
 
-class OneLock(FakeBackend):
-    """Does one thing at a time."""
-
-    def __init__(self) -> None:
-        super().__init__(ID, (ops.Pooling2d,))
-        self._lock = threading.RLock()
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        with self._lock:
-            return super().get_layer_support(request)
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        with self._lock:
-            return super().create_workload_factory(network)
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        with self._lock:
-            step.right.execute(inputs, outputs)
-
-
 class RePlans(FakeBackend):
     """Plans a layer again whenever the sizes of its tensors change."""
 
@@ -466,20 +354,6 @@ class EveryThird(CompilingBackend):
         if self._num_offered % 3:
             return OptimizationViews(substitutions=[compiled(view)])
         return OptimizationViews(untouched=[view])
-
-
-class ExactPairs(CompilingBackend):
-    """Makes one layer of exactly two, and leaves others alone."""
-
-    def __init__(self) -> None:
-        super().__init__(ID, (ops.Activation,))
-
-    def optimize_subgraph_view(
-        self, view: SubgraphView, request: PreparationRequest
-    ) -> OptimizationViews:
-        if len(view.layers) != 2:
-            return OptimizationViews(untouched=[view])
-        return OptimizationViews(substitutions=[compiled(view)])
 
 
 class AllRoles(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
@@ -531,18 +405,13 @@ def _arithmetic(
 _F16, _F32 = DataType.FLOAT16, DataType.FLOAT32
 
 UNUSUAL: Mapping[str, Callable[[], IBackendInternal]] = {
-    "NonMaxSuppression alone": _only(ops.NonMaxSuppression),
     "Unique alone": _only(ops.Unique),
-    "DetectionPostProcess alone": _only(ops.DetectionPostProcess),
     "control flow and what it counts with": FlowOnly,
     "float16 tensors alone": lambda: Choosing(_other_than(_F16)),
     "tensors of at most 256 elements, by option": SizeLimited,
-    "rank 4 alone": lambda: Choosing(_other_rank, (ops.Activation, ops.Pad, ops.Pooling2d)),
     "known shapes alone": lambda: Choosing(_open_shape, (ops.Concat, ops.Softmax)),
     "plans again for other sizes": RePlans,
     "rows padded to 64 bytes": lambda: with_handles(PaddedHandle, (ops.Activation, ops.Pad)),
-    "channels in blocks of eight": lambda: with_handles(BlockedHandle, (ops.Convolution2d,)),
-    "big-endian memory": lambda: with_handles(BigEndianHandle, (ops.ElementwiseUnary, ops.Cast)),
     "arenas with guard bytes": lambda: with_guarded_arenas((ops.Reduce, ops.Transpose)),
     "vectors of 128 bytes": Vectors,
     "imports and exports device memory": MappableDevice,
@@ -562,35 +431,14 @@ UNUSUAL: Mapping[str, Callable[[], IBackendInternal]] = {
     "maxima without NaN, declared": _arithmetic(
         arithmetic.without_nan, _F32, ops.ElementwiseBinary, keeps_nan=False
     ),
-    "fuses exactly two layers": ExactPairs,
     "declines every third subgraph": EveryThird,
     "compiles in the first execution": lambda: LazyProgram(operations=(ops.Resize, ops.Prelu)),
-    "keeps compiled programs": lambda: Fused(operations=(ops.Convolution2d, ops.Activation)),
     "keeps the last 500 results": lambda: Plain(BoundedPool(500), operations=(ops.ArgMinMax,)),
-    "a pool of threads for each execution": lambda: Running(_in_pool, (ops.Quantize,)),
-    "a child process": lambda: in_child_process((ops.Activation,)),
     "a queue with fences": Queued,
-    "one lock around everything": OneLock,
-    "20 ms a call": lambda: Running(_slowly, (ops.LogSoftmax,)),
-    "writes a log": lambda: Running(_logged, (ops.Gather, ops.Concat)),
     "figures of time and power": _with_figures,
-    "three devices": _with_devices,
     "options that are not set": ManyOptions,
     "an instance for each runtime, with memory to hold": Instances,
     "one object in all roles, of contract 2.0": AllRoles,
-    "batches of 1 alone": lambda: Choosing(_larger_batch, (ops.Activation, ops.Softmax)),
-    "8-bit tensors alone": lambda: Choosing(_other_than(DataType.QASYMM_S8)),
-    "windows that move by one element": lambda: Choosing(_strided, (ops.Pooling2d,)),
-    "channels first alone": lambda: Choosing(_channels_last, (ops.Convolution2d, ops.Pooling2d)),
-    "no fused activations": lambda: Choosing(
-        _activated, (ops.ElementwiseBinary, ops.Convolution2d)
-    ),
-    "operands of one shape alone": lambda: Choosing(_other_shapes, (ops.ElementwiseBinary,)),
-    "vectors that drop NaN, and single elements that keep it, declared": _arithmetic(
-        _vectors_drop_nan, _F32, ops.ElementwiseBinary, keeps_nan=False
-    ),
     "a file in the folder of an option": KeepsFile,
-    "a thread for each execution": lambda: Running(_ending_threads, (ops.Reduce,)),
-    "layers of a hosted backend": lambda: Hosted(ID, (ops.Pad, ops.Softmax)),
 }
 """By their unusual property."""

@@ -27,7 +27,6 @@ from ..planted.device import ExampleDeviceBackend, RememberingDevice
 from ..planted.shapes import Plain, WithHandles
 
 ROW_BYTES = 64
-CHANNELS = 8
 GUARD_BYTES = 64
 _GUARD = 0xA5
 
@@ -77,34 +76,6 @@ class PaddedHandle(StagedHandle):
     def load(self) -> Array:
         packed = np.ascontiguousarray(self._rows[:, : self._num_bytes]).reshape(-1)
         return packed.view(self.info.data_type.dtype).reshape(self.info.known_shape).copy()
-
-
-class BlockedHandle(StagedHandle):
-    """The last dimension lies in blocks of eight in front of the others."""
-
-    def store(self, array: Array) -> None:
-        rows = array.reshape(-1, array.shape[-1] if array.ndim and array.size else 1)
-        self._num_channels = rows.shape[1]
-        num_blocks = -(-self._num_channels // CHANNELS)
-        blocks = np.zeros((rows.shape[0], num_blocks * CHANNELS), rows.dtype)
-        blocks[:, : self._num_channels] = rows
-        shape = (rows.shape[0], num_blocks, CHANNELS)
-        self._blocks = np.ascontiguousarray(blocks.reshape(shape).transpose(1, 0, 2))
-
-    def load(self) -> Array:
-        num_blocks, num_rows, _ = self._blocks.shape
-        rows = self._blocks.transpose(1, 0, 2).reshape(num_rows, num_blocks * CHANNELS)
-        return rows[:, : self._num_channels].reshape(self.info.known_shape).copy()
-
-
-class BigEndianHandle(StagedHandle):
-    """Elements have their bytes in the other order."""
-
-    def store(self, array: Array) -> None:
-        self._swapped = array.byteswap()
-
-    def load(self) -> Array:
-        return self._swapped.byteswap()
 
 
 class _Factory(ITensorHandleFactory):
