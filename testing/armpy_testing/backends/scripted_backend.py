@@ -69,13 +69,11 @@ from armpy.backend import (
     ProgramCheck,
     ProgramFit,
     SavedProgram,
-    Substitution,
     Support,
     WorkloadInfo,
 )
 from armpy.execution import RuntimeOptions
 from armpy.graph import SubgraphView
-from armpy.ops import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
@@ -177,20 +175,6 @@ def wrong_results() -> Step:
             np.add(array, np.ones((), array.dtype), out=array)
             handle.unmap()
         return answer
-
-    return step
-
-
-def wrong_shapes() -> Step:
-    """Compile into a layer whose outputs have one element more along the first axis."""
-
-    def step(call: Call) -> object:
-        view: SubgraphView = call.arguments["view"]
-        shapes = [value.info.known_shape for value in view.outputs]
-        wider = tuple((shape[0] + 1, *shape[1:]) if shape else (2,) for shape in shapes)
-        return OptimizationViews(
-            substitutions=[Substitution.by_operation(view, PreCompiled(view, wider))]
-        )
 
     return step
 
