@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -107,14 +107,6 @@ def test_an_odd_folder_of_the_cache_and_of_temporary_files_is_used(
     assert [path for path in cache.rglob("*") if path.is_file()]
 
 
-def test_two_processes_compile_the_same_model_at_once(tmp_path: Path, right: str) -> None:
-    processes = [start(MODEL, tmp_path) for _ in range(2)]
-    for process in processes:
-        output, errors = process.communicate()
-        assert process.returncode == 0, errors
-        assert output.strip() == right
-
-
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_a_process_that_is_killed_while_it_compiles_leaves_nothing_wrong(
     share: float, tmp_path: Path, right: str
@@ -144,39 +136,6 @@ def test_files_of_the_cache_that_another_program_holds_stop_nothing(
     assert loaded(MODEL, tmp_path) == right
     with held([path for path in tmp_path.rglob("*") if path.is_file()]):
         assert loaded(MODEL, tmp_path) == right
-
-
-@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "a folder"])
-def test_files_of_the_cache_that_were_damaged_are_made_anew(
-    damage: str, tmp_path: Path, right: str
-) -> None:
-    def make_folder(path: Path) -> None:
-        path.unlink()
-        path.mkdir()
-
-    does: dict[str, Callable[[Path], object]] = {
-        "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
-        "empty": lambda path: path.write_bytes(b""),
-        "gone": Path.unlink,
-        "a folder": make_folder,
-    }
-    assert loaded(MODEL, tmp_path) == right
-    for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
-        does[damage](path)
-    assert loaded(MODEL, tmp_path) == right
-
-
-def test_a_cache_that_is_cleared_while_a_model_is_loaded(
-    tmp_path: Path, right: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
-    model = armpy.load(str(MODEL), backends=ACCELERATED.split(","))
-    clear = [sys.executable, "-m", "armpy", "cache", "clear"]
-    done = subprocess.run(clear, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert _digest(model) == right
-    model.close()
-    assert loaded(MODEL, tmp_path) == right
 
 
 def test_a_model_file_is_free_after_closing_and_does_no_harm_before(

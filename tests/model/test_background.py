@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -28,18 +27,15 @@ from armpy.backend.preparation import are_compilations_postponed, postponed_comp
 from armpy.errors import (
     BackendError,
     CompilationPostponedError,
-    InvalidArgumentError,
     PreparationTimeoutError,
 )
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.background import compile_process, tiers
 from armpy_testing.descendants import await_end, is_running
-from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import floats, placement_of
 from armpy_testing.models.tflite_control_flow import variable_model
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.systems import NEEDS_STOPPED_PROCESSES
-from tests.frontends.test_tflite_signatures import counters
 from tests.support.gated_compiler import ADDED, GatedCompiler
 
 BACKENDS = ["Gated", "CpuRef"]
@@ -173,11 +169,6 @@ def test_waiting_is_what_is_done_if_nothing_is_said(compiler: GatedCompiler, pat
     assert compiler.compiled == [os.getpid()]
 
 
-def test_another_word_is_refused(path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="'wait' or 'background'; got 'later'"):
-        armpy.load(path, compile="later")
-
-
 @pytest.mark.slow
 def test_the_placement_says_what_runs_and_what_is_to_come(
     compiler: GatedCompiler, path: Path
@@ -272,34 +263,6 @@ def test_variables_go_on_where_they_were(compiler: GatedCompiler) -> None:
 
 
 @pytest.mark.slow
-def test_signatures_share_variables_across_the_exchange(compiler: GatedCompiler) -> None:
-    with load(counters().to_bytes(), signature="add") as model:
-        assert answer(model, floats(1, 1)) == [2, 3]
-        compiler.open_gate()
-        model.warm_up()
-        assert answer(model, floats(1, 1)) == [2 + 1 + ADDED, 3 + 1 + ADDED]
-        shown = model.signature("show").run({})["total"]
-        assert shown.tolist() == [2 + 1 + ADDED, 3 + 1 + ADDED]
-
-
-@pytest.mark.slow
-def test_other_outputs_and_shapes_are_compiled_in_the_background_as_well(
-    compiler: GatedCompiler, path: Path
-) -> None:
-    with load(path) as model:
-        assert model.run({"x": X}, ["middle"])["middle"].tolist() == SLOW
-        other = model.reshape({"x": (3,)})
-        assert answer(other, floats(1, 2, 3)) == [2, 4, 6]
-        compiler.open_gate()
-        model.warm_up()
-        other.warm_up()
-        model.with_outputs(["middle"]).warm_up()
-        assert model.run({"x": X}, ["middle"])["middle"].tolist() == FAST
-        assert answer(other, floats(1, 2, 3)) == [1 + ADDED, 2 + ADDED, 3 + ADDED]
-    assert os.getpid() not in compiler.compiled
-
-
-@pytest.mark.slow
 def test_shapes_that_come_later_are_compiled_in_the_background(
     compiler: GatedCompiler, tmp_path: Path
 ) -> None:
@@ -340,28 +303,6 @@ def test_memory_is_imported_for_what_is_compiled(compiler: GatedCompiler, path: 
         compiler.open_gate()
         with model.import_inputs({"x": X.copy()})["x"] as tensor:
             assert model.run({"x": tensor})["y"].tolist() == FAST
-
-
-@pytest.mark.slow
-def test_a_batcher_goes_over_to_what_is_compiled(compiler: GatedCompiler, tmp_path: Path) -> None:
-    serving = pytest.importorskip("armpy_serving")
-    path = tmp_path / "rows.tflite"
-    path.write_bytes(doubled((1, 2), (-1, 2)))
-    with load(path) as model, serving.Batcher(model, mode="direct") as batcher:
-        assert answer(batcher, X[None]) == [SLOW]
-        compiler.open_gate()
-        model.warm_up({"x": (1, 2)})
-        assert answer(batcher, X[None]) == [FAST]
-
-
-@pytest.mark.slow
-def test_a_copy_is_loaded_in_the_background_too(compiler: GatedCompiler, path: Path) -> None:
-    with load(path) as model, pickle.loads(pickle.dumps(model)) as copy:
-        assert answer(copy, X) == SLOW
-        compiler.open_gate()
-        for model_checked in (model, copy):
-            model_checked.warm_up()
-            assert answer(model_checked, X) == FAST
 
 
 @pytest.mark.slow
@@ -678,25 +619,6 @@ def test_the_outcome_of_a_process_that_dies_is_an_error() -> None:
     assert f"exit code {code}" in str(outcome.error)
 
 
-@pytest.mark.slow
-def test_numbaacc_takes_over_with_its_own_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", os.fspath(tmp_path / "cache"))
-    with armpy.load(DIGITS, backends=["CpuRef"]) as reference:
-        shape = [size or 1 for size in reference.inputs[0].shape or ()]
-        image = np.random.default_rng(0).integers(-128, 127, shape).astype(np.int8)
-        expected = reference(image)
-    with armpy.load(DIGITS, compile="background") as model:
-        np.testing.assert_array_equal(model(image), expected)
-        model.warm_up()
-        output = model(image)
-        assert model.placement is not None
-        assert "NumbaAcc" in model.placement.layers_by_backend
-    with armpy.load(DIGITS) as compiled:
-        np.testing.assert_array_equal(output, compiled(image))
-
-
 def test_only_so_many_shapes_are_compiled_in_the_background(
     compiler: GatedCompiler, tmp_path: Path
 ) -> None:
@@ -780,13 +702,3 @@ def test_the_command_waits_where_programs_read_or_time_is_measured(
     assert "Gated" in text
     assert "CpuRef 2" not in text
     assert "compiling for" not in text
-
-
-@pytest.mark.slow
-def test_the_command_follows_its_options(compiler: GatedCompiler, path: Path) -> None:
-    pytest.importorskip("click")
-    compiler.open_gate()
-    command = [sys.executable, "-m", "armpy", "run", os.fspath(path), "--compile", "background"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "CpuRef 2" in done.stdout
-    assert len(compiler.compiled) == 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -161,24 +159,6 @@ def test_a_kept_model_is_prepared_for_what_is_kept(
             model.prepare({"x": (3, 4)})
 
 
-def test_what_goes_by_the_last_call_finds_it(dense: Path) -> None:
-    expected = answers(dense, (2, 5))
-    with armpy.load(dense) as model:
-        bits(model, 2)
-        bits(model, 5)
-        assert model.is_light
-        with model.import_inputs({"x": rows(5)})["x"] as x:
-            assert model.run({"x": x})["y"].tobytes() == expected[5]
-    with armpy.load(dense) as model:
-        bits(model, 2)
-        with model.create_working_memory() as memory:
-            outputs = model.run({"x": rows(2)}, memory=memory)
-            assert outputs["y"].tobytes() == expected[2]
-    with armpy.load(dense) as model:
-        bits(model, 2)
-        assert model.graph.layers
-
-
 def test_a_kept_model_warms_up_for_what_is_kept(
     dense: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,16 +172,6 @@ def test_a_kept_model_warms_up_for_what_is_kept(
     read_no_more(monkeypatch)
     with armpy.load(dense) as model, pytest.raises(AssertionError, match="the file is read"):
         model.warm_up([{"x": (2, 4)}, {"x": (3, 4)}])
-
-
-def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
-    messages = []
-    for _ in range(2):
-        with armpy.load(dense) as model:
-            with pytest.raises(InvalidArgumentError, match=r"\(2, 3\)") as caught:
-                model(np.zeros((2, 3), np.float32))
-            messages.append(str(caught.value))
-    assert messages[0] == messages[1]
 
 
 @pytest.mark.sampled(2)
@@ -225,18 +195,6 @@ def test_damaged_programs_cost_time_alone(dense: Path, cache: Path, damage: str)
     with armpy.load(dense) as model:
         assert bits(model, 2) == expected[2]
         assert model.is_light  # they were replaced
-
-
-def test_a_model_that_is_damaged_costs_time_alone(dense: Path, cache: Path) -> None:
-    expected = answers(dense, (2,))
-    (entry,) = set(files(cache)) - {shapes_file(cache, 2)}
-    contents = bytearray(entry.read_bytes())
-    contents[300] ^= 255
-    entry.write_bytes(contents)
-    with armpy.load(dense) as model:
-        assert not model.is_light
-        assert bits(model, 2) == expected[2]
-    assert armpy.load(dense).is_light  # it was replaced
 
 
 def test_programs_of_another_model_are_not_used(tmp_path: Path, cache: Path) -> None:
@@ -326,15 +284,6 @@ def test_programs_that_are_too_large_are_not_even_written(
     assert written == ["model", "shapes"]
 
 
-def test_a_process_that_comes_upon_ever_new_shapes_stops_writing(
-    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_models, "MOST_SHAPES", 1)
-    answers(dense, (1, 2))
-    assert shapes_file(cache, 1).exists()
-    assert not shapes_file(cache, 2).exists()
-
-
 @pytest.mark.slow
 def test_more_shapes_than_stay_prepared_all_answer(dense: Path) -> None:
     counts = tuple(range(1, MOST_SHAPES + 3))
@@ -369,36 +318,6 @@ def test_nothing_is_kept_where_shapes_follow_from_values(tmp_path: Path, cache: 
                 output = model(elements, np.array([count, 3]))
                 np.testing.assert_array_equal(output, np.tile(elements, (count, 1)))
     assert not files(cache)
-
-
-@pytest.mark.slow
-def test_nothing_that_compiles_or_parses_is_imported(dense: Path, tmp_path: Path) -> None:
-    code = (
-        "import sys, numpy as np, armpy; m = armpy.load(sys.argv[1]); "
-        "m(np.zeros((2, 4), np.float32)); print(*sys.modules)"
-    )
-    variables = {
-        **os.environ,
-        "ARMPY_MODEL_CACHE": "on",
-        "ARMPY_CACHE_DIR": os.fspath(tmp_path / "of_processes"),
-    }
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", code, os.fspath(dense)],
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    imported = done.stdout.split()
-    heavy = ("onnx", "google.protobuf", "numba", "llvmlite", "pluggy")
-    ours = (
-        "armpy.frontends",
-        "armpy.compiler",
-        "armpy.ops.convolution2d",
-        "armpy_numba_acc.lowering",
-    )
-    assert [name for name in (*heavy, *ours) if name in imported] == []
 
 
 @NEEDS_REPLACEABLE_FILES

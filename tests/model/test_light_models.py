@@ -201,34 +201,14 @@ CALLS: dict[str, Callable[[Model], object]] = {
 X = inputs_of()["x"]
 WRONG: dict[str, Callable[[Model], object]] = {
     "a name": lambda model: model.run({"x": X, "mroe": X}),
-    "a name missing": lambda model: model.run({"x": X}),
-    "a name more": lambda model: model.run(inputs_of() | {"w": X}),
-    "no names": lambda model: model.run([X]),  # type: ignore[arg-type]
     "a number of arrays": lambda model: model(X),
-    "no arrays": lambda model: model(),
     "a shape": lambda model: model.run({"x": X[:, :3], "more": X[:, :3]}),
-    "a rank": lambda model: model.run({"x": X[0], "more": X[:, :3]}),
     "rows that differ": lambda model: model.run({"x": X, "more": X[[0, 1, 0], :3]}),
     "a type": lambda model: model.run({"x": X.astype(np.int64), "more": X[:, :3]}),
-    "complex numbers": lambda model: model.run({"x": X * 1j, "more": X[:, :3]}),
-    "no array": lambda model: model.run({"x": object(), "more": X[:, :3]}),
-    "text": lambda model: model.run({"x": "x", "more": X[:, :3]}),
-    "an output's name": lambda model: model.run(inputs_of(), {"w": X}),
     "an output's shape": lambda model: model.run(inputs_of(), {"y": X}),
-    "an output's type": lambda model: model.run(inputs_of(), {"y": np.empty((2, 3))}),
-    "an output that is read-only": lambda model: model.run(
-        inputs_of(), {"y": np.broadcast_to(np.float32(0), (2, 3))}
-    ),
-    "one array for two outputs": lambda model: model.run(
-        inputs_of(), dict.fromkeys("yz", np.empty((2, 3), np.float32))
-    ),
-    "a deadline of no time": lambda model: model.run(inputs_of(), deadline_s=-1),
-    "an input to prepare": lambda model: model.prepare({"w": (1, 4)}),
     "a shape to prepare": lambda model: model.prepare({"x": (1, 5)}),
-    "an array to bind": lambda model: model.bind({"x": X[:, ::-1], "more": X[:, :3]}),
     "memory to import": lambda model: model.import_inputs({"x": X[:1]}),
     "a signature": lambda model: model.signature("none"),
-    "a place to save": lambda model: model.save("/none/none.armpy"),
 }
 
 
@@ -257,19 +237,6 @@ def test_errors_are_the_same_to_the_letter(
         assert graph_of(light)
         assert not light.is_light
     assert error_of(lambda: WRONG[name](light)) == error_of(lambda: WRONG[name](ordinary))
-
-
-def test_running_with_the_prepared_shapes_stays_light(light: Model) -> None:
-    for name in ("run", "inputs", "outputs", "placement", "metadata", "signatures", "is_closed"):
-        MEMBERS[name](light)
-    CALLS["in order"](light)
-    CALLS["lists"](light)
-    assert light.is_light
-
-
-def test_a_file_is_for_the_shapes_that_it_was_made_for(light: Model) -> None:
-    assert light.default_shapes == tuple(array.shape for array in inputs_of().values())
-    assert light.is_light
 
 
 def test_what_was_asked_for_other_shapes_is_ordinary_and_stays_so(light: Model) -> None:

@@ -23,7 +23,6 @@ from armpy.plugins.front_ends.registry import FrontEndProxy
 from armpy.store import entries
 from armpy.store.archive import checksum_cache as verified
 from armpy_testing.digits import MODEL as DIGITS
-from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.networks import placement_of
 from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_OWNERS, NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_models import use_own_model_cache
@@ -75,24 +74,6 @@ def test_the_second_load_starts_from_what_the_first_has_kept(digits: Path, cache
     assert placement.layers == placement_of(first).layers
 
 
-def test_another_file_with_the_same_contents_is_the_same_model(
-    digits: Path, tmp_path: Path
-) -> None:
-    armpy.load(digits)
-    copy = Path(shutil.copy(digits, tmp_path / "copy.tflite"))
-    assert armpy.load(copy).is_light
-
-
-@NEEDS_REPLACEABLE_FILES
-def test_a_file_that_was_changed_in_place_is_another_model(digits: Path, cache: Path) -> None:
-    armpy.load(digits)
-    info = digits.stat()
-    digits.write_bytes(changed(digits.read_bytes()))
-    os.utime(digits, ns=(info.st_atime_ns, info.st_mtime_ns))
-    assert not armpy.load(digits).is_light
-    assert len(files(cache)) == 2
-
-
 def change_unseen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Change a file so that the system shows the state of before, as for a dirty mapped page."""
     before = path.stat()
@@ -141,17 +122,6 @@ def test_a_name_that_no_file_can_have_is_not_looked_up(name: str) -> None:
     assert model_cache.cached_path(LoadRequest(name, LoadOptions())) is None
 
 
-@NEEDS_REPLACEABLE_FILES
-def test_a_model_loads_where_the_working_directory_was_deleted(
-    digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    assert np.shape(armpy.load(digits, backends=["CpuRef"])(image())) == (1, 10)
-
-
 def test_a_model_larger_than_any_entry_is_not_read_for_its_name(
     digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,38 +137,6 @@ def test_what_only_ordinary_networks_do_is_not_kept(
     assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is not None
     monkeypatch.setenv(name, "x")
     assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is None
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "arguments",
-    [{"num_threads": 3}, {"backends": ["CpuRef"]}, {"memory_limit_bytes": 1 << 29}],
-)
-def test_other_arguments_are_another_entry(
-    digits: Path, arguments: dict[str, object], cache: Path
-) -> None:
-    armpy.load(digits)
-    assert not armpy.load(digits, **arguments).is_light  # type: ignore[arg-type]
-
-
-def test_another_variable_of_the_environment_is_another_entry(
-    digits: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    armpy.load(digits)
-    monkeypatch.setenv("ARMPY_WHATEVER", "1")
-    assert not armpy.load(digits).is_light
-
-
-def test_what_needs_the_network_is_loaded_from_the_original(digits: Path) -> None:
-    first, second = armpy.load(digits), None
-    second = armpy.load(digits)
-    pixels = image()
-    before = second(pixels)
-    name = second.inputs[0].name
-    bound = second.bind({name: pixels})
-    assert not second.is_light
-    np.testing.assert_array_equal(next(iter(bound().values())), before)
-    assert len(second.graph.layers) == len(first.graph.layers)
 
 
 def test_objects_of_the_application_are_not_looked_up(digits: Path) -> None:
@@ -310,33 +248,6 @@ def test_elements_in_other_files_are_not_taken_for_known(
     assert not files(cache)
 
 
-def test_a_model_whose_tensors_lie_in_its_own_file_is_not_taken_for_known(
-    tmp_path: Path, cache: Path
-) -> None:
-    first = naming_itself(tmp_path / "net.onnx", np.array([[2, 0], [0, 10]], np.float32))
-    ones = np.ones((1, 2), np.float32)
-    np.testing.assert_array_equal(armpy.load(first)(ones), [[2, 10]])
-    assert not files(cache)
-    # The copy reads its tensor from whatever file has the name in its folder.
-    other = tmp_path / "other"
-    other.mkdir()
-    copied = Path(shutil.copy(first, other / "copy.onnx"))
-    naming_itself(other / "net.onnx", np.array([[3, 0], [0, 7]], np.float32))
-    np.testing.assert_array_equal(armpy.load(copied)(ones), [[3, 7]])
-
-
-@pytest.mark.parametrize("name", ["location.onnx", "sum.tflite", "sum"])
-def test_a_model_of_one_file_is_kept_whatever_it_is_called(
-    tmp_path: Path, cache: Path, name: str
-) -> None:
-    weights = np.arange(4096, dtype=np.float32)
-    path = save_sum(tmp_path / name, weights)
-    armpy.load(path)
-    again = armpy.load(path)
-    assert again.is_light
-    np.testing.assert_array_equal(again(np.zeros(4096, np.float32)), weights)
-
-
 def test_a_model_whose_front_end_may_read_other_files_is_not_kept(
     digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,29 +302,6 @@ def test_the_oldest_go_when_there_is_no_room(
         armpy.load(digits, num_threads=1, memory_limit_bytes=(1 << 30) + number)
     assert first not in files(cache)
     assert len(files(cache)) == 5
-
-
-def test_people_can_look_at_it_and_clear_it(
-    digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(
-        "armpy.model.archive.kept_models.cache_directory", lambda: tmp_path / "cache"
-    )
-    armpy.load(digits)
-    models = ModelCache()
-    (entry,) = models.list_entries()
-    assert entry.group == "digits"
-    assert not entry.problem
-    (entry_file,) = files(cache)
-    contents = bytearray(entry_file.read_bytes())
-    contents[-1] ^= 255
-    entry_file.write_bytes(contents)
-    (entry,) = models.verify()
-    assert "checksum" in entry.problem
-    assert entry.name not in entry.problem  # the row has it
-    assert "armpy compile" not in entry.problem  # which does not write entries
-    assert models.clear() == 1
-    assert not files(cache)
 
 
 def shifted(contents: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,20 +68,3 @@ def test_outputs_are_bits_without_the_package(monkeypatch: pytest.MonkeyPatch) -
     with cast_to(DataType.BFLOAT16) as model:
         output = model.run({"x": X})["y"]
     np.testing.assert_array_equal(output, X.view(np.uint32) >> 16)
-
-
-def test_other_outputs_do_not_import_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "ml_dtypes", raising=False)
-    with cast_to(DataType.FLOAT16) as model:
-        assert model.run({"x": X})["y"].dtype == np.float16
-    assert "ml_dtypes" not in sys.modules
-
-
-def test_the_command_line_writes_bits_to_files(tmp_path: Path) -> None:
-    """NumPy's files have no small floats."""
-    small = pytest.importorskip("ml_dtypes")
-    from armpy.cli.files import write_outputs
-
-    write_outputs(str(tmp_path), {"f": X.astype(small.bfloat16), "i": X.astype(small.int4)})
-    np.testing.assert_array_equal(np.load(tmp_path / "f.npy"), X.view(np.uint32) >> 16)
-    np.testing.assert_array_equal(np.load(tmp_path / "i.npy"), X.astype(np.int8))
