@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from armpy.cli.settings import CommandSettings
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, ends_in_command
 
 # The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
@@ -111,7 +111,7 @@ def _describe(error: Exception, settings: CommandSettings) -> str:
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".rstrip(". ") + "."
     if isinstance(error, ImportError):
-        return f"{error}. Run: pip check"
+        return str(error) if ends_in_command(str(error)) else f"{error}. Run: pip check"
     more = "" if settings.debug else " (--debug shows where)"
     return f"{type(error).__name__}: {error}{more}"
 

@@ -120,7 +120,7 @@ def _parts(shares: Iterable[Share], whole_ns: int, runs: int) -> tuple[PartRepor
 def print_profile(
     printer: Printer, profile: ProfileReport, *, most_layers: int = MOST_LAYERS
 ) -> None:
-    """Print where all of the time went: by kind, by layer, of loading; shares make 100 %."""
+    """Print where all of the time went: by kind, by layer, of loading."""
     low, median, high = (1000 * ms for ms in profile.quartiles_ms)
     printer.heading(
         f"Profile of {counted(profile.runs, 'execution')}: shares are of {profile.wall_ms:.3f} ms "
@@ -135,16 +135,13 @@ def print_profile(
     parts = [(kind, part) for kind, part_list in kinds for part in part_list]
     rest = _small([part for _, part in parts])
     large = [(kind, part) for kind, part in parts if part not in rest]
-    *shares, rest_share = shown_shares(
-        [*(part.share for _, part in large), sum(part.share for part in rest)]
-    )
     rows: list[_Row] = [
-        (share, *_quartile_cells(part), kind, part.backend or "armpy", part.name)
-        for share, (kind, part) in zip(shares, large, strict=True)
+        (_share([part]), *_quartile_cells(part), kind, part.backend or "armpy", part.name)
+        for kind, part in large
     ]
     if rest:
         median_us = sum(part.quartiles_us[1] for part in rest)
-        rows.append((rest_share, f"{median_us:.1f}", "", "", "", f"{len(rest)} more"))
+        rows.append((_share(rest), f"{median_us:.1f}", "", "", "", f"{len(rest)} more"))
     printer.table(
         ["share>", *_QUARTILE_COLUMNS, "kind", "backend", "what"],
         [*rows, ("100.0%", *_quartile_texts(low, median, high), "all", "", "")],
@@ -190,20 +187,17 @@ def _print_layers(printer: Printer, profile: ProfileReport, most_layers: int) ->
         ("overhead", profile.overhead),
         ("waiting", profile.waiting),
     )
-    sums = [(name, parts) for name, parts in others if parts]
-    shares = shown_shares(
-        [*(p.share for p in shown), *(sum(p.share for p in parts) for _, parts in sums)]
-    )
     has_details = any(part.details for part in shown)
     blank = ("",) * (3 if has_details else 0)
     rows: list[_Row] = []
-    for share, part in zip(shares, shown, strict=False):
+    for part in shown:
         cells = _detail_cells(part, runs) if has_details else ()
         names = part.backend or "armpy", part.operation, part.short_name or part.name
-        rows.append((share, *_quartile_cells(part), *cells, *names))
-    for share, (name, parts) in zip(shares[len(shown) :], sums, strict=True):
-        median_us = sum(part.quartiles_us[1] for part in parts)
-        rows.append((share, f"{median_us:.1f}", "", *blank, "", "", name))
+        rows.append((_share([part]), *_quartile_cells(part), *cells, *names))
+    for name, parts in others:
+        if parts:
+            median_us = sum(part.quartiles_us[1] for part in parts)
+            rows.append((_share(parts), f"{median_us:.1f}", "", *blank, "", "", name))
     whole = _quartile_texts(*(1000 * ms for ms in profile.quartiles_ms))
     rows.append(("100.0%", *whole, *blank, "", "", "all"))
     printer.heading(f"Slowest layers ({len(shown)} of {len(profile.layers)})")
@@ -221,16 +215,13 @@ def _print_loading(printer: Printer, profile: ProfileReport) -> None:
     printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
     rest = _small(profile.load)
     large = [part for part in profile.load if part not in rest]
-    *shares, rest_share = shown_shares(
-        [*(part.share for part in large), sum(part.share for part in rest)]
-    )
     rows = [
-        (share, f"{part.total_us / 1000:.1f}", part.backend or "armpy", part.name)
-        for share, part in zip(shares, large, strict=True)
+        (_share([part]), f"{part.total_us / 1000:.1f}", part.backend or "armpy", part.name)
+        for part in large
     ]
     if rest:
         rest_ms = sum(part.total_us for part in rest) / 1000
-        rows.append((rest_share, f"{rest_ms:.1f}", "", f"{len(rest)} more"))
+        rows.append((_share(rest), f"{rest_ms:.1f}", "", f"{len(rest)} more"))
     printer.table(["share>", "ms>", "backend", "phase"], rows)
 
 
@@ -245,18 +236,9 @@ def _detail_cells(part: PartReport, runs: int) -> _Row:
     )
 
 
-def shown_shares(shares: Sequence[float]) -> list[str]:
-    """Shares of a whole as percentages of one digit, which add up to what all of them are.
-
-    Each is rounded down, and those that lose most by it get the tenths that are missing.
-    """
-    exact = [1000 * share for share in shares]
-    tenths = [int(number) for number in exact]
-    missing = round(sum(exact)) - sum(tenths)
-    by_loss = sorted(range(len(exact)), key=lambda n: tenths[n] - exact[n])
-    for number in by_loss[:missing]:
-        tenths[number] += 1
-    return [f"{number / 10:.1f}%" for number in tenths]
+def _share(parts: Iterable[PartReport]) -> str:
+    """The share of the whole that some parts have together."""
+    return f"{sum(part.share for part in parts):.1%}"
 
 
 def print_comparison(printer: Printer, found: Comparison, *, most_layers: int) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.core.installation import install_command
 from armpy.plugins import install_line
+from armpy.plugins.extension_tables import COMMANDS
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
@@ -123,17 +123,6 @@ def test_inspect_shows_lines_of_the_front_end_and_of_plugins(
         }
     ]
     assert report["signatures"] == [{"name": "main", "inputs": ["x"], "outputs": ["y"]}]
-
-
-def test_a_tflite_file_says_so_without_a_plugin(cli: Cli) -> None:
-    report = cli.document("inspect", DIGITS)
-    assert report["format"] == {
-        "front_end": "tflite",
-        "title": "TensorFlow Lite",
-        "plugin": "",
-        "facts": {},
-    }
-    assert report["sections"] == []
 
 
 @pytest.mark.parametrize(
@@ -362,36 +351,14 @@ def test_a_section_that_is_damaged_spoils_no_report(
     assert "plugin 'zz' from zz-plugin 1.0 is left out: TypeError" in err
 
 
-EXTENSION_OF = {
-    "benchmark": "tools",
-    "calibrate": "tools",
-    "check-server": "serving",
-    "conformance": "conformance",
-    "conformance fuzz": "nnapi",
-    "conformance nnapi-vectors": "nnapi",
-    "conformance random-graphs": "nnapi",
-    "diff": "conformance",
-    "export-triton": "serving",
-    "new-backend": "conformance",
-    "pictures": "tools",
-    "quantize": "tools",
-    "ray-resources": "serving",
-    "report": "tools",
-}
-"""Folders of extensions by the commands that they add."""
-
-
-@pytest.mark.parametrize("name", EXTENSION_OF)
+@pytest.mark.parametrize("name", ["report", "conformance fuzz"])
 def test_a_command_of_a_missing_extension_names_the_package_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda own_names, with_own: {})
     err = cli.err(name, "--help")
     assert f"the command '{name}' is missing" in err
-    extension = EXTENSION_OF[name]
-    folders = ["conformance", "tools"] if extension == "tools" else [extension]
-    projects = {f"armpy-{folder}": f"extensions/{folder}" for folder in folders}
-    assert f"Run: {install_command(projects)}" in " ".join(err.split())
+    assert f"Run: {install_line(COMMANDS[name])}" in " ".join(err.split())
 
 
 def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(

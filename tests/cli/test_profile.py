@@ -10,8 +10,6 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from armpy.cli.printer import Printer
 from armpy.cli.profile_report import (
@@ -19,7 +17,6 @@ from armpy.cli.profile_report import (
     PartReport,
     ProfileReport,
     print_profile,
-    shown_shares,
 )
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
@@ -159,7 +156,7 @@ def test_a_model_is_profiled(tmp_path: Path, cli: Cli) -> None:
         "profile", MODEL, "--runs", "4", "--backends", "CpuRef", "-o", path
     ).splitlines()
     assert lines[0] == "inputs: random numbers, seed 0"
-    assert sum(percentages(lines, "Profile of 4 executions: ")) == pytest.approx(100)
+    assert sum(percentages(lines, "Profile of 4 executions: ")) == pytest.approx(100, abs=1)
     assert lines[-1] == f"written: {path}"
     saved = cli.document("profile", "show", path)
     printed = cli.document("profile", "--runs", "3", "--backends", "CpuRef", MODEL)
@@ -213,16 +210,3 @@ def test_profiles_of_two_models_have_a_hint(
     assert armpy_command(["run", str(tmp_path / "other.tflite"), *options]) == 0
     code, _, err = cli("profile", "compare", traces[0], other)
     assert (code, "hint: no layer is in both profiles" in err) == (0, True)
-
-
-def test_shares_that_are_shown_add_up() -> None:
-    assert shown_shares([1 / 3, 1 / 3, 1 / 3]) == ["33.4%", "33.3%", "33.3%"]
-    assert shown_shares([]) == []
-
-
-@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=60))
-def test_shares_of_any_whole_add_up_and_are_near(parts: list[int]) -> None:
-    shares = [part / sum(parts) for part in parts]
-    shown = [float(text.rstrip("%")) for text in shown_shares(shares)]
-    assert sum(shown) == pytest.approx(100)
-    assert all(abs(a - 100 * b) <= 0.1 + 1e-9 for a, b in zip(shown, shares, strict=True))

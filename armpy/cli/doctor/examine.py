@@ -35,7 +35,6 @@ from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VAR
 from armpy.plugins.discovery.directories import correction
 from armpy.plugins.extension_tables import NEEDED
 from armpy.plugins.front_ends.registry import FrontEnds
-from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
 from armpy.store.archive.kernel_packs import found_packs
 from armpy.store.owned_files import is_switched_off
 
@@ -162,7 +161,6 @@ def _facts() -> dict[str, str]:
         "Python": f"{platform.python_version()} ({sys.executable})",
         **{name: _version(name) for name in _LIBRARIES},
         "machine": f"{describe_machine()}, {platform.platform()}",
-        "trust file": os.environ.get(TRUST_VARIABLE, "") or "none",
         "variables": ", ".join(variables) or "none",
         "kernel packs": "; ".join(packs) or "those of backends",
         "isolated backends": "; ".join(f"{n}: {text}" for n, text in find_in_force().items()),
