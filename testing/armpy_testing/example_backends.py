@@ -17,7 +17,7 @@ import pytest
 from packaging.version import Version
 
 from armpy_testing.checkout import checkout_path
-from armpy_testing.effort import IS_FULL
+from armpy_testing.effort import IS_CAMPAIGN
 
 EXAMPLES = checkout_path("backends", "dynamic_examples")
 PLUGINS = checkout_path("examples", "plugins")
@@ -69,7 +69,7 @@ def own_tests(site: Path) -> subprocess.CompletedProcess[str]:
     (`test_planted_faults.py`). From the wheel they are run in the full form alone.
     """
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
-    if not IS_FULL:
+    if not IS_CAMPAIGN:
         options += ["-k", "not keeps_to_the_contract"]
     return run_beside(site, "-m", "pytest", *options, str(site.parent / "source" / "tests"))
 

@@ -21,10 +21,10 @@ import pytest
 from hypothesis import settings
 
 from armpy_testing.checkout import ROOT
-from armpy_testing.effort import IS_FULL, RUNS_NIGHTLY, RUNS_SLOW
+from armpy_testing.effort import EFFORT, FULL, IS_CAMPAIGN, LANDING
 
 # A machine that is busy with something else is no reason for a property to fail.
-settings.register_profile("armpy", deadline=None, max_examples=100 if IS_FULL else 25)
+settings.register_profile("armpy", deadline=None, max_examples=100 if IS_CAMPAIGN else 25)
 settings.load_profile("armpy")
 
 # A suite started in the background of a script ignores interrupts, which processes
@@ -75,7 +75,7 @@ if not (ROOT / "testing").is_dir():
     os.environ.setdefault("ARMPY_MODEL_CACHE", "off")
 
 # What repeats itself for hours may take long; what hangs must end all the same.
-if IS_FULL:
+if IS_CAMPAIGN:
     os.environ.setdefault("PYTEST_TIMEOUT", "7200")
 
 # The suite's processes fill all cores: NumPy's threads would wait for each other, turning.
@@ -126,13 +126,13 @@ def _are_folders(config: pytest.Config) -> bool:
 
 def _leaves_slow_out(config: pytest.Config) -> bool:
     """Whether slow tests are left out: where folders are run and no marker is named."""
-    return not RUNS_SLOW and not config.getoption("markexpr") and _are_folders(config)
+    return EFFORT < LANDING and not config.getoption("markexpr") and _are_folders(config)
 
 
 def _leaves_nightly_out(config: pytest.Config) -> bool:
     """Whether nightly tests are left out: where folders are run and the marker is not named."""
     is_named = "nightly" in (config.getoption("markexpr") or "")
-    return not RUNS_NIGHTLY and not is_named and _are_folders(config)
+    return EFFORT < FULL and not is_named and _are_folders(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -207,7 +207,7 @@ class TestMemory:
 
     @pytest.mark.slow
     def test_memory_does_not_grow_with_many_turns(self) -> None:
-        turns = effort(20_000, 100_000)
+        turns = effort(20_000)
         model = Model(loop(turns), runtime_of(loop_timeout_s=None))
         model(ints(turns - 1_000))
         gc.collect()

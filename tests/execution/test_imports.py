@@ -436,7 +436,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 @pytest.mark.slow
 @given(graphs(), st.data())
-@settings(max_examples=effort(150, 150, quick=40), deadline=None)
+@settings(max_examples=effort(150, quick=40), deadline=None)
 def test_results_are_those_of_plain_arrays_whatever_is_imported(
     graph: Graph, data: st.DataObject
 ) -> None:

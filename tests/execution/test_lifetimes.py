@@ -378,7 +378,7 @@ USES = [bare, with_networks, with_executions, in_a_ring, that_are_closed, that_f
 @pytest.mark.parametrize("use", USES)
 def test_many_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
     log: Log = []
-    count = effort(200, 1_000)
+    count = effort(200)
     registry = registry_of(Contextual(log), CompilingBackend(), ReferenceBackend())
     modules, threads = set(sys.modules), num_threads()
     alive: list[weakref.ref[object]] = []

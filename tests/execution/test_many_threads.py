@@ -1,7 +1,6 @@
 """Threads that share models in every way at once: each call gets its own, right answer.
 
-``ARMPY_THREADS_SECONDS`` says how long; 300 for a Python without a global lock. ``-s`` shows what
-ran.
+``-s`` shows what ran.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from armpy.ops import Activation, FullyConnected
 from armpy_testing.effort import effort
 from backends.numba_acc.tests.networks import convolutions, image
 
-SECONDS = effort(3.0, 20.0, "ARMPY_THREADS_SECONDS")
+SECONDS = effort(3.0)
 NUM_THREADS = 8
 NUM_INPUTS = 4
 MOST_ROWS = 24

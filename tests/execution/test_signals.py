@@ -113,7 +113,7 @@ def test_handlers_that_raise_leave_the_runtime_able_to_execute(
     on_alarm: Callable[[Callable[[], None]], Alarms], deadline_s: float | None
 ) -> None:
     alarms, models_started = on_alarm(raise_alarm), models()
-    num_alarms, end = 0, time.monotonic() + effort(1, 10)
+    num_alarms, end = 0, time.monotonic() + effort(1)
     while time.monotonic() < end:
         started: list[tuple[int, Future[dict[str, Array]]]] = []
         for number, model in enumerate(models_started * 3):
@@ -135,7 +135,7 @@ def test_bound_execution_can_be_started_again_after_a_handler_has_raised(
 ) -> None:
     alarms, (model, _) = on_alarm(raise_alarm), models()
     execution = model.bind({"x": X})
-    for _ in range(effort(200, 2000)):
+    for _ in range(effort(200)):
         try:
             alarms.arm()
             future = execution.start()
@@ -157,7 +157,7 @@ def test_bound_execution_can_be_called_again_after_a_handler_has_raised(
     alarms, (model, _) = on_alarm(raise_alarm), models()
     execution = model.bind({"x": X}, deadline_s=deadline_s)
     raised: list[BaseException] = []
-    for _ in range(effort(500, 5000)):
+    for _ in range(effort(500)):
         try:
             alarms.arm()
             execution()
@@ -180,7 +180,7 @@ def test_handlers_may_start_executions_themselves(
     started = models()
     inner: deque[Future[dict[str, Array]]] = deque()
     alarms = on_alarm(lambda: inner.append(started[1].start({"x": X}, deadline_s=60)))
-    for _ in range(effort(300, 2000)):
+    for _ in range(effort(300)):
         alarms.arm()
         outer = started[0].start({"x": X}, deadline_s=60)
         np.testing.assert_array_equal(outer.result(30)["y"], X + 1)

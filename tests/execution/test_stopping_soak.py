@@ -1,6 +1,6 @@
 """Cancellations and deadlines at random times: all are soon effective, and nothing leaks.
 
-``ARMPY_SOAK_STOPS`` says how many; 10,000 before a release. ``-s`` shows how long they took.
+``-s`` shows how long they took.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from armpy_testing.effort import effort
 from armpy_testing.models.networks import chain
 from backends.numba_acc.tests.networks import convolutions, image
 
-NUM_STOPS = effort(60, 400, "ARMPY_SOAK_STOPS")
+NUM_STOPS = effort(60)
 LIMIT_MS = 10.0
 _CHECK_EVERY = 10
 STOPPED = (ExecutionCancelledError, ExecutionTimeoutError)

@@ -48,7 +48,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.types import BackendId
 from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
-from armpy_testing.effort import IS_FULL
+from armpy_testing.effort import IS_CAMPAIGN
 from armpy_testing.models.control_flow import growing
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, ints
 from armpy_testing.preparations import ORDINARY_PROGRAMS
@@ -156,7 +156,7 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
 ) -> None:
     net = make()
     model = warmed(net, 6, 7)
-    for size in range(1, 64) if IS_FULL else sizes:
+    for size in range(1, 64) if IS_CAMPAIGN else sizes:
         rows = values(size, net)
         output = np.asarray(model(rows))
         assert is_resized(model) or size in (1, 6, 7)
@@ -205,7 +205,7 @@ def test_random_networks_compute_random_shapes_as_a_fresh_load_does(seed: int) -
     net = random_network(rng)
     model, are_resized = load(net), []
     known: list[tuple[list[Array], Array]] = []
-    for _ in range(30 if IS_FULL else 6):
+    for _ in range(30 if IS_CAMPAIGN else 6):
         sizes = [rng.randint(2, 40) for _ in range(3)]
         shapes = [
             [

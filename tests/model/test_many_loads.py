@@ -1,7 +1,6 @@
 """Models that are loaded and closed again and again leave neither code nor memory behind.
 
-``ARMPY_LOADS`` says how often each model is loaded in each way; 5000 before a release. ``-s`` shows
-the memory.
+``-s`` shows the memory.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="the process's memory is read as Linux shows it"
 )
 
-LOADS = effort(300, 1000, "ARMPY_LOADS")
+LOADS = effort(300)
 NUM_PARTS = 5
 MOST_GROWTH_BYTES = 256
 """For each load, in the best of the last parts: what allocators keep comes now and then, in pages.
@@ -192,7 +191,7 @@ def test_code_that_threads_run_stays_while_others_close_models(path: Path) -> No
 
     def caller() -> None:
         try:
-            for _ in range(effort(60, 600)):
+            for _ in range(effort(60)):
                 model = armpy.load(path, num_threads=2)
                 data = zeros(model)
                 expected = model.run(data)["y"]
@@ -234,7 +233,7 @@ def test_an_interpreter_that_ends_unmaps_nothing_that_threads_run(tmp_path: Path
     path = tmp_path / "net.armpy"
     with Model(net) as model:
         model.save(path)
-    for _ in range(effort(5, 50)):
+    for _ in range(effort(5)):
         command = [sys.executable, "-c", _ENDS_WHILE_IT_RUNS, str(path)]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert (ended.returncode, ended.stderr) == (0, "")

@@ -1,13 +1,10 @@
 """Compiled models that were changed are refused, compiled again, or right; nothing else is mapped.
 
-300 files are tried; the environment variable ``ARMPY_FUZZ_COUNT`` says how many instead (200,000
-before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of
-the file, which makes it again: ``mutation(seeds, number)``.
+A failure names the number of the file, which makes it again: ``mutation(seeds, number)``.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +17,7 @@ from armpy import Model, Network
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph
 from armpy.ops import ReverseSequence
+from armpy_testing.effort import effort
 from armpy_testing.models.control_flow import doubling
 from armpy_testing.models.networks import diamond, f32
 from tests.support.prepared_fuzz import KINDS, NEVER, mutation
@@ -29,8 +27,7 @@ from tests.support.prepared_models import SHAPES, quantized, two_inputs
 files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
 pytest.importorskip("numba", reason="Numba is not installed")
 
-COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "300"))
-START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+COUNT = effort(300)
 LIMIT_BYTES = 1 << 24
 
 
@@ -182,7 +179,7 @@ def test_unsealed_code_would_be_seen(sound: Sound, tmp_path: Path) -> None:
 def test_changed_files_are_refused_compiled_again_or_right(mapped: Sound, tmp_path: Path) -> None:
     path = tmp_path / "model.armpy"
     outcomes: Counter[tuple[str, str]] = Counter()
-    for number in range(START, START + COUNT):
+    for number in range(COUNT):
         try:
             outcomes[outcome(mapped, number, path)] += 1
         except BaseException as error:

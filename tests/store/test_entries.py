@@ -52,7 +52,7 @@ def test_what_is_written_is_read(parts: list[bytes], description: str) -> None:
         assert entries.verify() == [listed]
 
 
-@settings(max_examples=effort(80, 80, quick=20))
+@settings(max_examples=effort(80, quick=20))
 @given(st.data())
 def test_a_damaged_file_is_never_believed(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -186,7 +186,7 @@ _JUNK = st.recursive(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=effort(300, 300, quick=60))
+@settings(deadline=None, max_examples=effort(300, quick=60))
 @given(data=st.data(), value=_JUNK)
 def test_a_changed_recipe_is_refused_or_reads_among_the_bytes(data: Any, value: Any) -> None:
     recipe: Any = copy.deepcopy(_SOUND)

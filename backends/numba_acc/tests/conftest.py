@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from armpy_testing.effort import IS_FULL, first_and_another
+from armpy_testing.effort import IS_CAMPAIGN, first_and_another
 
 FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Unless all are asked for, run all on the best instruction set and a third on another one."""
-    if IS_FULL:
+    if IS_CAMPAIGN:
         return
     config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])
     items[:] = [item for item in items if _is_chosen(item)]

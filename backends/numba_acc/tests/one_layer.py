@@ -10,7 +10,7 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from armpy_testing.effort import IS_FULL, first_and_another
+from armpy_testing.effort import IS_CAMPAIGN, first_and_another
 
 from .support import (
     ISAS,
@@ -96,7 +96,7 @@ def network_of(operation: Operation, inputs: list[TensorInfo], output: TensorInf
 
 def isas_for(operation: Operation) -> list[Isa]:
     """The best instruction set, for every third operation another one as well; all in full."""
-    return [*ISAS] if IS_FULL else first_and_another(ISAS, repr(operation))
+    return [*ISAS] if IS_CAMPAIGN else first_and_another(ISAS, repr(operation))
 
 
 def check_layer(

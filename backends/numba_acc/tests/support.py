@@ -34,7 +34,7 @@ from armpy.ops.tolerance import EXACT, Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.differences.diff import after_floats
-from armpy_testing.effort import IS_FULL, first_and_another
+from armpy_testing.effort import IS_CAMPAIGN, first_and_another
 
 
 def forget_sources() -> None:
@@ -61,7 +61,7 @@ PRODUCT_NAMES = [isa.name for isa in PRODUCT_ISAS]
 
 def isas_of_this_test(isas: Sequence[Isa] = ISAS) -> Sequence[Isa]:
     """The best instruction set, in every third test another one as well; all in the full form."""
-    if IS_FULL:
+    if IS_CAMPAIGN:
         return isas
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
     return first_and_another(isas, test)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 
 import numpy as np
 import pytest
@@ -20,11 +19,12 @@ from armpy.graph import SubgraphView, Value
 from armpy.ops import Convolution2d, DepthwiseConvolution2d, Padding, Pooling2d
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import IS_CAMPAIGN
 
 from .support import ISAS, random_array, run_reference
 
 SHAPE = (3, 4)
-STEP = 1 if "ARMPY_NUM_NETWORKS" in os.environ else 5
+STEP = 1 if IS_CAMPAIGN else 5
 """Each way takes half a second to compile; some are tried unless all are asked for."""
 
 

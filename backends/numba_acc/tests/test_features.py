@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pytest
 from armpy_numba_acc.machine.isa import Isa, make_isa
 
-from armpy_testing.effort import IS_FULL
+from armpy_testing.effort import IS_CAMPAIGN
 
 from .families import FAMILIES, family_network, kernels_of
 from .support import run_apart
@@ -108,10 +108,10 @@ def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_llvm_selects_every_instruction_of_each_family(name: str) -> None:
-    if not IS_FULL and name not in SHORT:
+    if not IS_CAMPAIGN and name not in SHORT:
         pytest.skip("is of campaigns (ARMPY_TEST_EFFORT=3)")
     isa = arm_isa(name)
-    done = compiled(isa, FAMILIES if IS_FULL else OWN)
+    done = compiled(isa, FAMILIES if IS_CAMPAIGN else OWN)
     assert done.returncode == 0, done.stderr[-2000:]
     words = json.loads(done.stdout)
     used = {word for word_list in words.values() for word in word_list}

@@ -199,7 +199,7 @@ def test_random_lookups_give_what_the_reference_gives_or_the_same_error() -> Non
     random, failed = np.random.default_rng(4), 0
     types = {np.dtype(data_type.dtype): data_type for data_type in INDICES}
     kinds = {kind.data_type.dtype: kind for kind in (F32, S8, I64, BOOL)}
-    count = effort(40, 200, "ARMPY_NUM_NETWORKS", quick=10)
+    count = effort(40, quick=10)
     for number in range(count):
         operation, values, indices = random_lookup(random)
         infos = kinds[values.dtype].with_shape(values.shape), types[indices.dtype]

@@ -25,7 +25,6 @@ from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_testing.effort import effort
 
 from .support import (
     PRODUCT_ISAS,
@@ -212,7 +211,8 @@ MatrixProduct._keep = keep
     not any(isa.matrix_unit == "emulated" for isa in UNITS) or sys.platform == "win32",
     reason="nothing emulates a unit here, or processes do not say how they end",
 )
-@pytest.mark.parametrize("change", [*CHANGES][:: effort(3, 1)])  # the right one, and a wrong one
+@pytest.mark.sampled(3)  # the right one, and a wrong one
+@pytest.mark.parametrize("change", CHANGES)
 def test_emulation_stops_a_process_where_the_unit_would(change: str) -> None:
     """A kernel of its own cache: the store does not know that the code has changed."""
     script = "import os\nos.environ['ARMPY_NUMBA_CACHE'] = 'off'\n" + BROKEN.format(

@@ -1,11 +1,7 @@
-"""Quantised layers whose scales, or biases, no converter would write.
-
-``ARMPY_NUM_NETWORKS`` makes the random layers that many times as many.
-"""
+"""Quantised layers whose scales, or biases, no converter would write."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +13,7 @@ from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import UnimplementedError
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization
+from armpy_testing.effort import effort
 
 from .one_layer import network_of
 from .support import (
@@ -30,7 +27,7 @@ from .support import (
 
 Reals = npt.NDArray[np.float64]
 U8, S8, S16 = DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S16
-COUNT = 15 * int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
+COUNT = effort(60)
 BINARY, UNARY, FUNCTION = ops.BinaryOperation, ops.UnaryOperation, ops.ActivationFunction
 
 LAYERS: dict[str, tuple[Operation, Callable[..., Reals] | None]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -29,8 +28,9 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import effort
 
-NUM_LOOPS = int(os.environ.get("ARMPY_NUM_NETWORKS", "25"))
+NUM_LOOPS = effort(25)
 NUMBER = TensorInfo((), DataType.SIGNED32)
 ROWS, COLUMNS = 3, 4
 MATRIX = TensorInfo((ROWS, COLUMNS), DataType.FLOAT32)

@@ -1,11 +1,6 @@
-"""Floats that depend on the inputs alone: neither on threads nor on what else is in a batch.
-
-``ARMPY_NUM_NETWORKS`` says how many random networks are compared.
-"""
+"""Floats that depend on the inputs alone: neither on threads nor on what else is in a batch."""
 
 from __future__ import annotations
-
-import os
 
 import numpy as np
 import pytest
@@ -16,12 +11,12 @@ from armpy import Network
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import DataType
+from armpy_testing.effort import effort
 
 from .random_networks import TYPES, random_network
 from .support import ISA_NAMES, ISAS, release_guarded, run_compiled, run_in_turn
 
-COUNT = int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
-START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+COUNT = effort(4)
 F32 = DataType.FLOAT32
 BATCH = 3
 
@@ -49,7 +44,7 @@ def of_floats(start: int, count: int) -> range:
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
 def test_threads_change_no_bit(isa: Isa) -> None:
     failures = []
-    for seed in of_floats(START + COUNT * ISAS.index(isa), COUNT):
+    for seed in of_floats(COUNT * ISAS.index(isa), COUNT):
         network, inputs = random_network(seed)
         alone = run_shared(network, inputs, isa, 1)
         for num_threads in (2, 5):
@@ -77,7 +72,7 @@ def differing_rows(
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
 def test_what_else_is_in_a_batch_changes_no_bit(isa: Isa) -> None:
     failures = []
-    for seed in of_floats(START + COUNT * ISAS.index(isa), COUNT):
+    for seed in of_floats(COUNT * ISAS.index(isa), COUNT):
         many, inputs = random_network(seed, BATCH)
         single, _ = random_network(seed, 1)
         if any(array.ndim == 1 and len(array) == BATCH for array in inputs.values()):

@@ -78,7 +78,7 @@ def network_of(operation: Operation, data_type: DataType, given: dict[str, Array
 @pytest.mark.slow
 def test_random_moves_give_what_the_reference_gives_or_the_same_error() -> None:
     random, failed = np.random.default_rng(5), 0
-    count = effort(40, 200, "ARMPY_NUM_NETWORKS")
+    count = effort(40)
     for number in range(count):
         operation, data_type, inputs = random_move(random)
         network, isa = network_of(operation, data_type, inputs), ISAS[number % len(ISAS)]

@@ -198,7 +198,7 @@ DAMAGES = ("flip", "cut", "empty", "swap", "remove", "grow", "exchange")
 
 
 @pytest.mark.slow
-@settings(max_examples=effort(40, 40, quick=10))
+@settings(max_examples=effort(40, quick=10))
 @given(st.data())
 def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:

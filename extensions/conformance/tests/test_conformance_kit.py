@@ -131,7 +131,7 @@ def test_a_layer_given_back_alone_is_tried_with_neighbours() -> None:
     assert result.exercised == 1.0
     texts = {r.text for r in result.results if r.case == "ElementwiseBinary/add/float32"}
     assert all(text.endswith(" after, as it was given back alone") for text in texts)
-    assert result.counts["passed"] > effort(20, 150)
+    assert result.counts["passed"] > effort(20)
     chained = [r for r in result.results if r.case == "contract/graphs/two-layers"]
     assert [r.outcome for r in chained] == [Outcome.PASSED]
 

@@ -1,7 +1,4 @@
-"""Every way to execute at once: threads, networks, backends, priorities and deadlines mixed.
-
-The environment variable ``ARMPY_SOAK_SECONDS`` says for how many seconds; 60 before a release.
-"""
+"""Every way to execute at once: threads, networks, backends, priorities and deadlines mixed."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ from armpy_nnapi import (
 from armpy_testing.effort import effort
 from armpy_testing.watchdogs import use_watchdog
 
-SOAK_S = effort(2.5, 30.0, "ARMPY_SOAK_SECONDS")
+SOAK_S = effort(2.5)
 NUM_THREADS = 8
 MOST_GROWTH_BYTES = 16 << 20
 """Allocators keep some of what many threads have freed; a result that is kept is 1 MB in 20 ms."""

@@ -2,15 +2,13 @@
 
 What loads and is small is also run: then any `ArmpyError` is allowed, and nothing else.
 
-300 files are tried, a third each of node tests and models with graphs and functions inside with
-damaged bytes, and of such models with odd contents; the environment variable
-``ARMPY_ONNX_FUZZ_COUNT`` says how many (100,000 before a release), and ``ARMPY_FUZZ_START`` at
-which number to begin. A failure names the number of the file, which always gives the same bytes.
+A third each are node tests and models with graphs and functions inside with damaged bytes, and
+such models with odd contents. A failure names the number of the file, which always gives the same
+bytes.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 
@@ -21,13 +19,13 @@ pytest.importorskip("onnx")
 import armpy
 from armpy.errors import ParserError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy_testing.effort import effort
 from armpy_testing.models.mutations import mutated
 from armpy_testing.models.small_runs import run_if_small
 
 from .onnx_mutations import nested_models, node_models, odd_model
 
-COUNT = int(os.environ.get("ARMPY_ONNX_FUZZ_COUNT", "300"))
-START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+COUNT = effort(300)
 MEMORY_LIMIT_BYTES = 64 << 20
 TIME_LIMIT_S = 5.0
 PARTS = 3
@@ -57,7 +55,7 @@ def _try_one(data: bytes) -> str:
 
 def _failures(make: Callable[[int], bytes], part: int) -> dict[int, str]:
     """What went wrong, by number of the file, in one part of the numbers."""
-    numbers = range(START + part, START + COUNT // PARTS, PARTS)
+    numbers = range(part, COUNT // PARTS, PARTS)
     outcomes = {number: _try_one(make(number)) for number in numbers}
     return {number: outcome for number, outcome in outcomes.items() if outcome}
 

@@ -186,7 +186,7 @@ class Load:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the processes' names")
 def test_no_answer_is_wrong_where_replicas_are_killed(served: Any) -> None:
-    kills = effort(1, 8)
+    kills = effort(1)
     with Load(4) as load:
         load.wait_for_answers(20)
         for _ in range(kills):

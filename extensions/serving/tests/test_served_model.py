@@ -241,7 +241,7 @@ JSON = st.recursive(
 @given(data=st.data())
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=effort(300, 300, quick=60),
+    max_examples=effort(300, quick=60),
 )
 def test_hostile_requests_are_never_the_servers_fault(
     served: ServedModel, data: st.DataObject

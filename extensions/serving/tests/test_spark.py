@@ -142,7 +142,7 @@ def workers() -> list[int]:
 def test_each_row_comes_once_where_workers_are_killed(session: Any, tmp_path: Path) -> None:
     from armpy_serving.spark import predict_udf
 
-    count, kills = effort(2_000, 20_000), effort(1, 3)
+    count, kills = effort(2_000), effort(1)
     udf = predict_udf(write_row_model(tmp_path / "model.tflite", 1), batch_size=50)
     data = table(session, count, 8).withColumn("scores", udf("x"))
     data.limit(1).collect()  # the workers are there, with the model
@@ -150,7 +150,7 @@ def test_each_row_comes_once_where_workers_are_killed(session: Any, tmp_path: Pa
 
     def kill() -> None:
         while len(killed) < kills:
-            time.sleep(effort(0.1, 0.3))
+            time.sleep(effort(0.1))
             for pid in workers()[:1]:
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)

@@ -2,14 +2,11 @@
 
 What loads and is small is also run: then any `ArmpyError` is allowed, and nothing else.
 
-300 damaged files are tried; the environment variable ``ARMPY_ARMNN_FUZZ_COUNT`` says how many,
-and ``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of the file, which
-always gives the same bytes.
+A failure names the number of the file, which always gives the same bytes.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from functools import cache
 
@@ -17,6 +14,7 @@ import pytest
 
 import armpy
 from armpy.errors import ParserError
+from armpy_testing.effort import effort
 from armpy_testing.models.mutations import mutated
 from armpy_testing.models.small_runs import run_if_small
 
@@ -24,8 +22,7 @@ from ..armnn_texts import armnn_file
 from .armnn_networks import OLD_FILES
 from .test_published_cases import CASES
 
-COUNT = int(os.environ.get("ARMPY_ARMNN_FUZZ_COUNT", "300"))
-START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+COUNT = effort(300)
 MEMORY_LIMIT_BYTES = 64 << 20
 TIME_LIMIT_S = 5.0
 PARTS = 3
@@ -64,6 +61,6 @@ def _try_one(data: bytes) -> str:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_damaged_file_loads_or_raises_a_parser_error(part: int) -> None:
-    numbers = range(START + part, START + COUNT, PARTS)
+    numbers = range(part, COUNT, PARTS)
     outcomes = {number: _try_one(mutated(_seeds(), number)) for number in numbers}
     assert {number: outcome for number, outcome in outcomes.items() if outcome} == {}

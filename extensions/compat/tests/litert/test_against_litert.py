@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from armpy_testing.effort import IS_FULL
+from armpy_testing.effort import IS_CAMPAIGN
 from armpy_testing.shared import shared_files
 
 from .comparison import Comparison
 
 MODELS = shared_files("models", "*/*.tflite")
-CHOSEN = [path for path in MODELS if IS_FULL or path.stat().st_size < 300_000]
+CHOSEN = [path for path in MODELS if IS_CAMPAIGN or path.stat().st_size < 300_000]
 """In the shortened form without large models, which take seconds to compile."""
 
 KNOWN = {

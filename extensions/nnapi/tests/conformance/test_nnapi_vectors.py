@@ -26,12 +26,12 @@ from armpy_nnapi.description.model_description import (
     Subgraph,
 )
 from armpy_testing.backends.lying_backends import write_liar
-from armpy_testing.effort import IS_FULL, effort
+from armpy_testing.effort import IS_CAMPAIGN, effort
 from armpy_testing.shared import shared_file
 
 pytestmark = pytest.mark.slow
 
-PARTS = effort(1, 6)
+PARTS = effort(1)
 """In which the published examples are run, so that all cores of a run have some of them."""
 
 
@@ -42,7 +42,7 @@ def some_of(files: Sequence[Path]) -> list[Path]:
     seen: set[str] = set()
     for number, file in enumerate(sorted(files, key=lambda file: len(examples[file]))):
         operations = {name for example in examples[file] for name in example.operations}
-        if IS_FULL or number % 12 == 0 or not operations <= seen:
+        if IS_CAMPAIGN or number % 12 == 0 or not operations <= seen:
             chosen.append(file)
             seen |= operations
     return chosen

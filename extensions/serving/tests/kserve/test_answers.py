@@ -12,7 +12,7 @@ import armpy
 from armpy import ArmpyError, Model
 from armpy.execution import TensorSpec
 from armpy_serving import status_of
-from armpy_testing.effort import IS_FULL
+from armpy_testing.effort import IS_CAMPAIGN
 from armpy_testing.shared import SHARED
 
 from .inference_calls import (
@@ -54,12 +54,12 @@ def test_a_float16_has_no_typed_contents(server: KServeProcess) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", FOLDERS if IS_FULL else ["."])
+@pytest.mark.parametrize("folder", FOLDERS if IS_CAMPAIGN else ["."])
 def test_shared_models_answer_in_every_way(folder: str, tmp_path: Path) -> None:
     if not (SHARED / "models").exists():
         pytest.skip("test data are not beside the checkout")
     root = SHARED / "models"
-    names = (root / folder).glob("*") if IS_FULL else (root / name for name in FEW)
+    names = (root / folder).glob("*") if IS_CAMPAIGN else (root / name for name in FEW)
     models = {path.stem: path for path in sorted(names) if (can_load(path))}
     if not models:
         pytest.skip(f"armpy loads none of {folder}")

@@ -1,7 +1,7 @@
 """Under load of 32 clients with faults: nothing is answered wrongly, and nothing is lost.
 
-``ARMPY_FAULT_SECONDS`` says how long each fault goes on. Lost is a request that comes to no end, or
-to an error that says neither whose fault it is nor that it can be sent again.
+Lost is a request that comes to no end, or to an error that says neither whose fault it is nor that
+it can be sent again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .kserve_server import KServeProcess, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 
-SECONDS = effort(3, 60, "ARMPY_FAULT_SECONDS")
+SECONDS = effort(3)
 CLIENTS = 32
 MIXED = {
     "x:0": np.ones((1, 2), np.float32),

@@ -483,7 +483,7 @@ def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_no_row_is_lost_or_doubled_where_workers_are_killed(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
-    count = effort(12, 200)
+    count = effort(12)
     batches = [
         {"x": rows(1 + 37 * n % 90, n), "id": np.arange(1 + 37 * n % 90) + 1000 * n}
         for n in range(count)

@@ -21,7 +21,7 @@ from armpy_serving.protocol_kit.answers import (
     strict_json,
 )
 from armpy_serving.triton import TritonExport, TritonOptions, export_model
-from armpy_testing.effort import IS_FULL
+from armpy_testing.effort import IS_CAMPAIGN
 from armpy_testing.shared import SHARED
 
 from .conftest import Start
@@ -50,7 +50,7 @@ def models() -> list[str]:
         (SHARED / "models").glob("*/*.onnx")
     )
     names = [f"{path.parent.name}/{path.name}" for path in files if path.stem not in UNSURE]
-    return names if IS_FULL else [name for name in FEW if name in names]
+    return names if IS_CAMPAIGN else [name for name in FEW if name in names]
 
 
 def inputs_of(model: Model, path: Path) -> Arrays:
