@@ -27,7 +27,6 @@ from armpy.ops import (
     Transpose,
 )
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.ops.shapes import Padding
 from armpy.plugins import BackendRegistry
 from armpy.tensor import TensorInfo
 from armpy_testing.models.tflite_writer import Tensor, TfliteModel
@@ -142,21 +141,6 @@ def test_an_activation_that_the_model_has_as_an_operator_is_a_layer() -> None:
     assert convolution == Convolution2d()
     assert isinstance(activation, Activation)
     assert activation.function is ActivationFunction.BOUNDED_RELU
-
-
-def test_weights_and_biases_are_constant_inputs() -> None:
-    (operation,), backend = arriving(image_model())
-    image, weights, bias = backend.layers[operation][0]
-    assert [info is not None and info.is_constant for info in (image, weights, bias)] == [
-        False,
-        True,
-        True,
-    ]
-
-
-def test_padding_by_name_is_an_attribute() -> None:
-    ((operation,), _) = arriving(image_model("SAME"))
-    assert operation == Convolution2d(padding=Padding.SAME)
 
 
 @pytest.mark.parametrize("refuses", [False, True])

@@ -9,16 +9,14 @@ import pytest
 
 from armpy.errors import ParserError, UnsupportedOperatorError
 from armpy.model import Model
-from armpy.ops import If, While
+from armpy.ops import If
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.models.networks import floats, ints
 from armpy_testing.models.tflite_control_flow import (
     add_subgraph,
-    appending,
     below,
     binary,
     counted,
-    doubling,
     if_model,
     variable_model,
     while_model,
@@ -45,23 +43,6 @@ def test_an_if_has_the_graphs_of_its_subgraphs() -> None:
     np.testing.assert_array_equal(model(NO, floats(3, 4)), [9, 12])
 
 
-def test_shapes_that_no_turn_changes_are_known() -> None:
-    specs = [*COUNTER, ("FLOAT32", (2,)), ("FLOAT32", (3,))]
-    (layer,) = parsed(while_model(below(3), doubling, specs)).layers
-    assert isinstance(layer.operation, While)
-    assert [v.info.shape for v in layer.outputs] == [(1,), (2,), (3,)]
-
-
-def test_shapes_that_a_turn_changes_are_not_known() -> None:
-    specs = [*COUNTER, ("FLOAT32", (2,))]
-    (layer,) = parsed(while_model(below(3), appending, specs)).layers
-    assert [v.info.shape for v in layer.outputs] == [(1,), (None,)]
-
-
-def counting_body(graph: Subgraph, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
-    return [counted(graph, inputs[0])]
-
-
 def test_control_flow_lies_in_control_flow() -> None:
     """``while i < 6: i = (i < 3 ? i + 2 : i * 2)``, of which the counting adds one more."""
 
@@ -77,22 +58,6 @@ def test_control_flow_lies_in_control_flow() -> None:
     add_subgraph(model, "else", COUNTER, binary("MUL", [2], "INT32"))
     # 0 -> 3 -> 7
     np.testing.assert_array_equal(loaded(model)(ints(0)), [7])
-
-
-def test_one_subgraph_run_by_two_operators_is_one_graph() -> None:
-    model = TfliteModel()
-    main = model.subgraph()
-    i = main.tensor("i", (1,), "INT32")
-    outputs = [main.tensor(f"o{n}", (1,), "INT32") for n in range(2)]
-    for output in outputs:
-        options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
-        main.operator("WHILE", [i], [output], options)
-    add_subgraph(model, "condition", COUNTER, below(4))
-    add_subgraph(model, "body", COUNTER, counting_body)
-    main.inputs(i)
-    main.outputs(*outputs)
-    first, second = (layer.operation for layer in parsed(model).layers)
-    assert first == second
 
 
 @pytest.mark.parametrize("index", [-1, 3, 1 << 30])
@@ -141,11 +106,6 @@ def test_subgraphs_lie_in_each_other_to_a_limit() -> None:
     np.testing.assert_array_equal(loaded(nested_model(DEEPEST))(floats(1, 2)), [2, 3])
     with pytest.raises(ParserError, match=f"lie too deep.*at most {DEEPEST} levels"):
         parsed(nested_model(DEEPEST + 1))
-
-
-def test_subgraphs_that_are_run_often_are_built_once() -> None:
-    """Four runs on each of 16 levels are 4 ** 16 in all."""
-    parsed(nested_model(16, 4))
 
 
 def test_unsupported_operators_of_all_subgraphs_are_listed() -> None:

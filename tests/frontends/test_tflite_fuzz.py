@@ -28,7 +28,6 @@ from armpy_testing.models.tflite_control_flow import small_models
 from armpy_testing.shared import SHARED
 from tests.support.odd_models import odd_model, odd_option
 from tests.support.tflite_cases import operator_models
-from tests.support.tflite_files import parsed
 from tests.support.tflite_seeds import small_files
 
 COUNT = effort(300)
@@ -131,11 +130,3 @@ def test_damaged_real_models_parse_or_raise_parser_errors(part: int) -> None:
     if not seeds:
         pytest.skip(f"no models in {MODELS}")
     assert _failures(lambda number: mutated(seeds, number), part) == {}
-
-
-def test_real_models_parse_as_they_are() -> None:
-    seeds = _real_seeds()
-    if not seeds:
-        pytest.skip(f"no models in {MODELS}")
-    for data in seeds:
-        assert parsed(data).outputs

@@ -36,7 +36,6 @@ from armpy_testing.models.tflite_metadata import (
     packed,
 )
 from armpy_testing.models.tflite_writer import TfliteModel
-from armpy_testing.shared import shared_file
 
 IMAGE_INPUT: Fields = {
     0: "picture",
@@ -300,15 +299,3 @@ def test_mutated_metadata_give_metadata_or_a_parser_error() -> None:
         except ParserError:  # any other error fails the test
             errors += 1
     assert 20 < errors < 280
-
-
-def test_metadata_of_real_files_are_read() -> None:
-    folder = Path("models", "coral")
-    path = shared_file(str(folder / "mobilenet_v2_1.0_224_quant.tflite"))
-    labels = shared_file(str(folder / "imagenet_labels.txt")).read_text("utf-8").splitlines()
-    metadata = read(path)
-    (image,), (scores,) = metadata.inputs.values(), metadata.outputs.values()
-    assert metadata.name == "ImageClassifier"
-    assert (image.mean, image.std, image.content) == ((127.5,), (127.5,), "image")
-    assert len(scores.labels) == len(labels) == 1001
-    assert scores.labels[0] == "background"

@@ -10,7 +10,7 @@ import flatbuffers
 import pytest
 import tflite
 
-from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
+from armpy.errors import ParserError, UnsupportedOperatorError
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 from tests.support.tflite_files import network_of, parsed, signatures_of
 
@@ -33,39 +33,6 @@ def test_inputs_and_outputs_keep_their_order_and_names() -> None:
     assert built.output_names == ("d", "c")
 
 
-def test_layers_are_named_after_their_first_output() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    a, b, c = graph.tensor("a", (2,)), graph.tensor("b", (2,)), graph.tensor(None, (2,))
-    add(graph, a, a, b)
-    add(graph, a, b, c)
-    graph.inputs(a)
-    graph.outputs(c)
-    built = parsed(model)
-    assert [layer.name for layer in built.layers] == ["b", "operator 1 ADD"]
-
-
-def test_names_are_made_unique() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    tensors = [graph.tensor(name, (2,)) for name in ("x", "x", "x_1", None, "")]
-    graph.inputs(*tensors)
-    graph.outputs(tensors[0], tensors[0], tensors[3])
-    built = parsed(model)
-    assert [value.name for value in built.inputs] == ["x", "x_1", "x_1_1", "input_3", "input_4"]
-    assert built.output_names == ("x", "x_1", "output_2")
-
-
-def test_shapes_of_intermediate_tensors_are_inferred() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    a, b = graph.tensor("a", (2, 3)), graph.tensor("b", (7, 7, 7))
-    add(graph, a, a, b)
-    graph.inputs(a)
-    graph.outputs(b)
-    assert parsed(model).outputs[0].info.shape == (2, 3)
-
-
 def two_subgraphs() -> TfliteModel:
     """A model with a signature for each of its two subgraphs."""
     model = TfliteModel()
@@ -80,13 +47,6 @@ def two_subgraphs() -> TfliteModel:
     return model
 
 
-def test_signatures_are_listed() -> None:
-    by_name = signatures_of(two_subgraphs().to_bytes())
-    assert list(by_name) == ["first", "second"]
-    assert by_name["second"].subgraph == 1
-    assert list(by_name["second"].outputs) == ["sum", "same", "part"]
-
-
 def test_signature_chooses_the_subgraph_and_gives_the_names() -> None:
     network = network_of(two_subgraphs().to_bytes(), signature="second")
     built = network.build()
@@ -98,11 +58,6 @@ def test_signature_chooses_the_subgraph_and_gives_the_names() -> None:
 def test_unknown_signature_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(ParserError, match=r"no signature 'third'. Expected 'first', 'second'"):
         network_of(two_subgraphs().to_bytes(), signature="third")
-
-
-def test_signature_of_a_model_without_any_is_an_error() -> None:
-    with pytest.raises(ParserError, match=r"no signature 'x'. Expected none"):
-        network_of(TfliteModel().to_bytes(), signature="x")
 
 
 def test_signature_must_name_every_input() -> None:
@@ -168,30 +123,6 @@ def test_unsupported_operators_are_listed_with_their_numbers() -> None:
         "custom 'VendorSum'": 1,
         "operator code 9999": 1,
     }
-
-
-def test_codes_of_old_files_are_understood() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,))
-    graph.operator("ADD", [x, x], [y], {}, legacy_code=True)
-    graph.inputs(x)
-    graph.outputs(y)
-    assert parsed(model).layers[0].operation.name == "ElementwiseBinary"
-
-
-def test_errors_of_layers_name_the_operator_and_keep_the_cause() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y, z = graph.tensor("x", (2,)), graph.tensor("y", (3,)), graph.tensor("z", (3,))
-    add(graph, x, y, z)
-    graph.inputs(x, y)
-    graph.outputs(z)
-    with pytest.raises(
-        ParserError, match=r"operator 0 ADD 'z': the shapes do not broadcast"
-    ) as caught:
-        network_of(model)
-    assert isinstance(caught.value.__cause__, LayerValidationError)
 
 
 @pytest.mark.parametrize("index", [-2, 7, 2**31 - 1])

@@ -6,20 +6,17 @@ import os
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import armpy
-from armpy import Model, NetworkProperties, Runtime
-from armpy.errors import BackendError, InvalidArgumentError, ParserError
+from armpy import Model, Runtime
+from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution import RuntimeOptions
 from armpy.graph.network import Network
-from armpy.ops.operation import Array
-from armpy.store.archive.container import open_container
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import runtime_of
-from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration, raises
+from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 from armpy_testing.models.networks import floats
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
@@ -98,28 +95,6 @@ def test_resetting_the_state_of_one_resets_that_of_all() -> None:
         assert added(model, 1, 1) == [2, 3]
 
 
-def test_results_are_left_alone_when_signatures_take_turns() -> None:
-    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
-        add, show, keep = (model.signature(name) for name in ("add", "show", "keep"))
-        results: list[Array] = []
-        for _ in range(4):
-            results += add.run({"x": floats(1, 1)}).values()
-            results += [*show(), *keep.run({}).values(), *show()]
-        totals = [result[0] for result in results]
-        expected = [[n, n, (n - 1 if n > 2 else 5), n, n, n] for n in (2, 3, 4, 5)]
-        assert totals == [number for row in expected for number in row]
-
-
-def test_a_signature_is_opened_once_and_knows_the_others() -> None:
-    with armpy.load(counters().to_bytes(), backends=["CpuRef"], signature="add") as model:
-        assert model.signatures == ("show", "add", "keep")
-        show = model.signature("show")
-        assert show is model.signature("show")
-        assert show.signature("add") is model
-        assert show.signatures == model.signatures
-        assert [spec.name for spec in show.outputs] == ["total", "kept"]
-
-
 def test_closing_a_model_closes_those_of_its_other_signatures() -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
     model = armpy.load(counters().to_bytes(), runtime=runtime)
@@ -137,20 +112,6 @@ def test_closing_a_model_closes_those_of_its_other_signatures() -> None:
         again()
     with pytest.raises(InvalidArgumentError, match="the model is closed"):
         model.signature("show")
-
-
-def test_a_variable_keeps_its_elements_when_a_signature_is_closed() -> None:
-    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
-        with model.signature("add") as add:
-            add(floats(1, 1))
-        assert shown(model)["total"] == [2, 3]
-
-
-def test_an_unknown_signature_is_an_error_that_lists_the_known_ones() -> None:
-    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
-        expected = r"no signature 'train'. Expected 'show', 'add', 'keep'"
-        with pytest.raises(InvalidArgumentError, match=expected):
-            model.signature("train")
 
 
 @NEEDS_REPLACEABLE_FILES
@@ -192,25 +153,6 @@ def test_a_variable_that_another_signature_initialises_can_be_used() -> None:
         assert shown(model) == {"total": [2, 3], "kept": [2, 3]}
 
 
-def test_signatures_of_one_subgraph_share_its_variable_tensors() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, total = graph.tensor("x", (1, 2)), graph.tensor("y", (1, 2))
-    state = graph.tensor("state", (1, 2), variable=True)
-    weights = graph.tensor("w", (2, 2), data=np.eye(2, dtype=np.float32))
-    recurrent = graph.tensor("r", (2, 2), data=np.eye(2, dtype=np.float32))
-    bias = graph.tensor("b", (2,), data=floats(0, 0))
-    graph.operator("RNN", [x, weights, recurrent, bias, state], [total], {})
-    graph.inputs(x)
-    graph.outputs(total)
-    for name in ("one", "other"):
-        model.signature(name, {"x": x}, {"y": total})
-    with armpy.load(model.to_bytes(), backends=["CpuRef"]) as loaded:
-        turns = [loaded, loaded.signature("one"), loaded.signature("other"), loaded]
-        sums = [list(turn.run({"x": floats(1, 2).reshape(1, 2)}).values()) for turn in turns]
-        np.testing.assert_array_equal(sums, [[[[n, 2 * n]]] for n in (1, 2, 3, 4)])
-
-
 def test_threads_see_every_addition_of_each_other() -> None:
     with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
         names = ["add", "show", "add", "keep"]
@@ -226,28 +168,6 @@ def test_threads_see_every_addition_of_each_other() -> None:
         for thread in threads:
             thread.join()
         assert shown(model)["total"] == [101, 102]
-
-
-def test_a_signature_that_cannot_be_prepared_leaves_the_model_as_it_is() -> None:
-    data = counters()
-    graph = data.subgraph("broken")
-    x = graph.tensor("x", (2,))
-    graph.operator("RESHAPE", [x, graph.tensor("s", (1,), data=np.array([3], np.int32))], [x], {})
-    graph.inputs(x)
-    graph.outputs(x)
-    data.signature("broken", {"x": x}, {"y": x})
-    with armpy.load(data.to_bytes(), backends=["CpuRef"]) as model:
-        with pytest.raises(ParserError, match=r"broken|RESHAPE"):
-            model.signature("broken")
-        assert shown(model)["total"] == [1, 2]
-
-
-def test_the_file_may_be_given_by_its_path(tmp_path: Path) -> None:
-    path = tmp_path / "counters.tflite"
-    path.write_bytes(counters().to_bytes())
-    with armpy.load(path, backends=["CpuRef"]) as model:
-        model.signature("add")(floats(1, 1))
-        assert shown(model)["total"] == [2, 3]
 
 
 def doubled(*, reversed_edges: bool = False) -> bytes:
@@ -294,57 +214,3 @@ def test_the_main_subgraph_and_an_equal_signature_are_prepared_once(
         assert [spec.name for spec in model.inputs] == names
         with pytest.raises(InvalidArgumentError, match="main_c"):
             served.run({"main_c": floats(1, 2), "b": floats(3, 4)})
-
-
-def test_a_signature_with_another_order_of_inputs_gives_the_same() -> None:
-    with armpy.load(doubled(reversed_edges=True), backends=["CpuRef"]) as model:
-        results = model.signature("serve").run({"a": floats(1, 2), "b": floats(3, 4)})
-        assert results["product"].tolist() == [4, 12]
-
-
-@pytest.mark.parametrize("first", [None, "serve"])
-def test_a_compiled_file_has_the_network_of_equal_signatures_once(
-    first: str | None, tmp_path: Path
-) -> None:
-    path, again = tmp_path / "model.armpy", tmp_path / "again.armpy"
-    with armpy.load(doubled(), backends=["CpuRef"]) as model:
-        model.save(path)
-    assert [name for name in open_container(path).sections if name.startswith("model")] == ["model"]
-    arrays = {"a": floats(1, 2), "b": floats(3, 4)}
-    with armpy.load(path, backends=["CpuRef"], signature=first) as model:
-        assert model.signature("serve").run(arrays)["product"].tolist() == [4, 12]
-        names = ["a", "b"] if first else ["main_a:0", "main_b:0"]
-        assert [value.name for value in model.graph.inputs] == names
-        model.signature("serve").save(again)
-    with armpy.load(again, backends=["CpuRef"]) as model:
-        assert model.signature("serve").run(arrays)["total"].tolist() == [4, 6]
-
-
-def test_an_equal_signature_ends_with_its_model_and_not_the_other_way() -> None:
-    runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
-    arrays = floats(1, 2), floats(3, 4)
-    model = armpy.load(doubled(), runtime=runtime)
-    model.signature("serve").close()
-    assert model(*arrays)[0].tolist() == [4, 6]
-    served = model.signature("serve")
-    bound = served.bind({"a": arrays[0], "b": arrays[1]})
-    runtime.unload_network(model.network_id)
-    with pytest.raises(InvalidArgumentError, match="unloaded"):
-        served(*arrays)
-    with pytest.raises(InvalidArgumentError):
-        bound()
-
-
-def test_a_backend_that_fails_in_an_equal_signature_loses_its_layers_in_both() -> None:
-    npu = ScriptedBackend("Npu", {"execute": raises(BackendError("out of units"))})
-    runtime = runtime_of(npu)
-    with armpy.load(
-        doubled(), runtime=runtime, properties=NetworkProperties(on_failure="next")
-    ) as model:
-        served = model.signature("serve")
-        assert served(floats(1, 2), floats(3, 4))[1].tolist() == [4, 12]
-        assert model(floats(1, 2), floats(3, 4))[1].tolist() == [4, 12]
-        for model_checked in (model, served):
-            assert model_checked.placement is not None
-            assert set(model_checked.placement.layers_by_backend) == {"CpuRef"}
-        assert npu.methods.count("execute") <= 2

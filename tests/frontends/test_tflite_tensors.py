@@ -81,25 +81,10 @@ def test_types_with_quantisation(type: str, data_type: DataType) -> None:
     assert info.quantization == Quantization.per_tensor(0.5, 3)
 
 
-def test_scales_along_an_axis_make_int8_symmetric() -> None:
-    info = input_of(type="INT8", scale=[0.5, 0.25, 0.125], axis=1).info
-    assert info.data_type is DataType.QSYMM_S8
-    assert info.quantization == Quantization((0.5, 0.25, 0.125), (0, 0, 0), 1)
-
-
-def test_one_scale_holds_for_the_whole_tensor() -> None:
-    info = input_of((2, 1), "INT8", scale=[0.5], axis=1).info
-    assert info.quantization == Quantization.per_tensor(0.5)
-
-
 def test_axis_of_a_bias_is_its_own() -> None:
     quantization = input_of((3,), "INT32", scale=[1.0, 2.0, 4.0], axis=3).info.quantization
     assert quantization is not None
     assert quantization.axis == 0
-
-
-def test_scale_of_floats_is_ignored() -> None:
-    assert input_of(scale=float("nan")).info.quantization is None
 
 
 @pytest.mark.parametrize(
@@ -175,25 +160,6 @@ def test_an_output_has_the_shape_that_its_signature_declares(
     assert parsed(model).output_shapes == (declared,)
 
 
-def test_an_output_of_fixed_inputs_has_the_declared_shape() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (1, 4))
-    y = graph.tensor("y", (1, 4))
-    graph.operator("ABS", [x], [y], None)
-    graph.inputs(x)
-    graph.outputs(y)
-    assert parsed(model).output_shapes == ((1, 4),)
-
-
-def test_unknown_rank_stays_unknown() -> None:
-    assert input_of(None).info.shape is None
-
-
-def test_empty_shape_is_a_scalar() -> None:
-    assert input_of(()).info.shape == ()
-
-
 def test_scale_of_zero_is_none() -> None:
     info = input_of(type="INT8", scale=0.0).info
     assert (info.data_type, info.quantization) == (DataType.SIGNED8, None)
@@ -227,14 +193,6 @@ def test_int4_constant_is_unpacked_lower_half_first() -> None:
 def test_int4_input_is_refused() -> None:
     with pytest.raises(ParserError, match=r"INT4 is supported for constants only"):
         input_of(type="INT4")
-
-
-def test_constant_without_elements_needs_no_buffer() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    graph.outputs(graph.tensor("c", (0, 3), "INT32"))
-    info = parsed(model).outputs[0].info
-    assert (info.shape, info.is_constant) == ((0, 3), True)
 
 
 def test_boolean_constant_is_true_where_a_byte_is_not_0() -> None:

@@ -96,17 +96,6 @@ def test_attributes_become_tensors_and_options() -> None:
     )
 
 
-def test_open_dimensions_stay_open(tmp_path: Path) -> None:
-    net = Network()
-    x = net.input("x", TensorInfo((None, 2), FLOATS))
-    net.output("y", net.add(ops.ElementwiseBinary(), x, x))
-    size = write_tflite(net.build(), tmp_path / "open.tflite")
-    assert size == (tmp_path / "open.tflite").stat().st_size
-    with armpy.load(tmp_path / "open.tflite", backends=CPU) as model:
-        assert model.inputs[0].shape == (None, 2)
-        assert model.run({"x": np.ones((3, 2), np.float32)})["y"].shape == (3, 2)
-
-
 def test_what_the_format_does_not_have_is_refused_by_the_layers_name() -> None:
     net = Network()
     x = net.input("x", TensorInfo((4,), FLOATS))
@@ -164,16 +153,6 @@ def test_the_schemas_own_code_reads_what_is_written() -> None:
     assert content.index(bytes(range(5))) % 16 == 0
     code = model.OperatorCodes(0)
     assert (code.BuiltinCode(), code.DeprecatedBuiltinCode(), code.Version()) == (9, 9, 1)
-
-
-def test_equal_constants_are_stored_once() -> None:
-    net = Network()
-    x = net.input("x", TensorInfo((256,), FLOATS))
-    data = np.arange(256, dtype=np.float32)
-    for number in range(4):
-        x = net.add(ops.ElementwiseBinary(), x, net.constant(data.copy(), name=f"c{number}"))
-    net.output("y", x)
-    assert len(tflite_bytes(net.build())) < 2 * 1024 + 1024
 
 
 def test_names_that_are_taken_get_a_number() -> None:

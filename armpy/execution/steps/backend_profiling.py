@@ -122,5 +122,7 @@ def event_of(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
     )
     if not isinstance(one, LayerMeasurement):
         return event
-    names = str(one.operation), str(one.layer), str(one.kernel)
-    return replace(event, operation=names[0], layer=names[1], kernel=names[2])
+    for name in (one.operation, one.layer, one.kernel):
+        if not isinstance(name, str):
+            raise TypeError(f"a name is {name!r}, not text")
+    return replace(event, operation=one.operation, layer=one.layer, kernel=one.kernel)
