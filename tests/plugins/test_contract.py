@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,49 +147,6 @@ def test_options_of_the_wrong_type_or_range_are_an_error(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=f"^{option}: .* Expected {expected}"):
         PluginOptions(**{option: value})  # type: ignore[arg-type]  # wrong on purpose
-
-
-HEAVY = {
-    "armpy_reference",
-    "armpy_numba_acc",
-    "numba",
-    "llvmlite",
-    "pluggy",
-    "click",
-    "rich",
-    "PIL",
-    "tflite",
-    "flatbuffers",
-    "hypothesis",
-}
-
-
-def modules_after(code: str) -> set[str]:
-    """Top-level modules that a new interpreter has imported after running some code."""
-    code += "\nimport sys; print(*{name.partition('.')[0] for name in sys.modules})"
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
-    return set(result.stdout.split())
-
-
-def test_importing_armpy_imports_nothing_heavy() -> None:
-    assert modules_after("import armpy") & HEAVY == set()
-
-
-def test_building_a_network_imports_nothing_heavy() -> None:
-    code = (
-        "from armpy import Network, TensorInfo, DataType, ops\n"
-        "net = Network(); net.output('y', net.input('x', TensorInfo((1,), DataType.FLOAT32)))\n"
-        "net.build()"
-    )
-    assert modules_after(code) & HEAVY == set()
-
-
-@pytest.mark.slow
-def test_listing_backends_imports_none() -> None:
-    code = "from armpy.plugins import BackendRegistry\nBackendRegistry.discover().candidates"
-    assert modules_after(code) & HEAVY == set()
 
 
 class MuteError(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ import pytest
 import armpy
 from armpy import Network, TensorInfo, ops
 from armpy.backend import BackendOption
-from armpy.core.flatbuffers.reader import Schema
-from armpy.core.flatbuffers.writer import Field, FlatTable, write_flatbuffer
 from armpy.core.installation import install_command
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
@@ -154,24 +151,6 @@ def test_a_front_end_that_cannot_say_what_it_recognises_stops_no_other() -> None
     assert (hook, failure.reason) == ("armpy_register_front_end", "SystemExit: 1")
 
 
-def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> None:
-    registry = registry_of(FakeBackend("A"))
-    registry.plugins.register("acme", Plugin(toy()), "acme-plugin 2.0")
-    registry.plugins.register("odd", Plugin(3), "odd-plugin 1.0")  # type: ignore[arg-type]
-    text = (
-        r"not a \.tflite file\. Expected 'TFL3' in bytes 4 to 7, as in every \.tflite file; "
-        r"got a text file\. "
-        r"Check the path, .*\. Other front-ends are toy \(\.toy\): choose one with the option "
-        r"front_end\. "
-        r"To read \.armnn files, run: pip install \S*[/\\]extensions[/\\]compat\. "
-        r"To read \.onnx files, run: pip install \S*[/\\]extensions[/\\]onnx\. "
-        r"Left out is armpy_register_front_end of plugin "
-        r"'odd' from odd-plugin 1\.0: it returned 3\. Expected FrontEnd\."
-    )
-    with pytest.raises(ParserError, match=text):
-        armpy.load(b"what is this", runtime=Runtime(RuntimeOptions(registry=registry)))
-
-
 def raising(error: BaseException) -> Parser:
     """A parser that raises."""
 
@@ -257,11 +236,6 @@ def test_shapes_that_a_graph_claims_are_inferred_again() -> None:
         np.testing.assert_array_equal(model(floats(-1, 2)), [0, 2])
 
 
-def test_a_graph_is_as_good_as_a_network() -> None:
-    with load(toy(lambda file, settings: relu_network(file, settings).build())) as model:
-        np.testing.assert_array_equal(model(floats(-1, 2)), [0, 2])
-
-
 def test_a_parser_is_given_bytes_path_limit_and_options(tmp_path: Path) -> None:
     path = tmp_path / "model.toy"
     path.write_bytes(b"TOY1 and more")
@@ -293,12 +267,6 @@ def test_what_a_parser_needs_and_is_not_installed_is_named_with_its_cure() -> No
     front_end = toy(requires=("acme_onnx", "json"), install="pip install 'armpy[onnx]'")
     text = ": the front-end needs acme_onnx, which is not installed. Run: pip install 'armpy[onnx]'"
     with pytest.raises(ParserError, match=WHERE + re.escape(text)):
-        load(front_end)
-
-
-def test_a_module_that_is_missing_inside_the_parser_is_named_with_its_cure() -> None:
-    front_end = toy(raising(ModuleNotFoundError("No module named 'onnx'")), install="pip install o")
-    with pytest.raises(ParserError, match=f"{WHERE}.*No module named 'onnx'.*Run: pip install o"):
         load(front_end)
 
 
@@ -502,90 +470,3 @@ def test_other_files_get_new_names_where_a_front_end_can_rename_them(tmp_path: P
     other = FrontEnds(runtime_with(toy()).registry.plugins).choose(file)
     with pytest.raises(ParserError, match="cannot rename the other files"):
         other.rename_other_files(file, {})
-
-
-PARTS = Schema(
-    {
-        "Part": {
-            "flag": (0, "b", 0),
-            "text": (1, "text", 0),
-            "numbers": (2, "numbers", 0),
-            "parts": (3, "Part", 0),
-            "size": (4, "q", 0),
-        }
-    },
-    {},
-)
-
-
-class Bytes:
-    """A flatbuffers file, read as its format says: everything lies at a multiple of its size."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def number(self, code: str, at: int) -> int:
-        assert at % struct.calcsize(code) == 0
-        number: int = struct.unpack_from(f"<{code}", self._data, at)[0]
-        return number
-
-    def target(self, at: int) -> int:
-        """Where the offset at a place leads to."""
-        return at + self.number("I", at)
-
-    def field(self, table: int, number: int) -> int:
-        """Where a table's field is."""
-        return table + self.number("H", table - self.number("i", table) + 4 + 2 * number)
-
-    def text(self, at: int) -> bytes:
-        end = at + 4 + self.number("I", at)
-        assert self._data[end] == 0
-        return self._data[at + 4 : end]
-
-
-@pytest.mark.parametrize("length", range(9))
-def test_flatbuffers_are_written_as_their_format_says(length: int) -> None:
-    texts = [b"z" * (length + more) for more in range(3)]
-    parts = [FlatTable("Part", {"flag": more, "text": t.decode()}) for more, t in enumerate(texts)]
-    fields: dict[str, Field] = {
-        "flag": 7,
-        "numbers": np.arange(length),
-        "parts": parts,
-        "size": 1 << 40,
-    }
-    data = write_flatbuffer(FlatTable("Part", {"text": "y" * length, **fields}), b"TEST", PARTS)
-    assert data[4:8] == b"TEST"
-    file = Bytes(data)
-    root = file.target(0)
-    assert (file.number("b", file.field(root, 0)), file.number("q", file.field(root, 4))) == (
-        7,
-        1 << 40,
-    )
-    assert file.text(file.target(file.field(root, 1))) == b"y" * length
-    numbers = file.target(file.field(root, 2))
-    assert file.number("I", numbers) == length
-    assert [file.number("q", numbers + 4 + 8 * n) for n in range(length)] == [*range(length)]
-    vector = file.target(file.field(root, 3))
-    assert file.number("I", vector) == 3
-    tables = [file.target(vector + 4 + 4 * n) for n in range(3)]
-    assert [file.text(file.target(file.field(table, 1))) for table in tables] == texts
-    assert [file.number("H", t - file.number("i", t)) for t in tables] == [8, 8, 8]
-
-
-def test_for_a_picture_no_front_end_is_proposed() -> None:
-    with pytest.raises(ParserError, match=r"a PNG picture.*export the file again\.") as caught:
-        armpy.load(b"\x89PNG\r\n\x1a\n" + bytes(64), runtime=runtime_with(toy()))
-    assert "toy" not in str(caught.value)
-
-
-def test_a_file_with_the_wrong_suffix_names_the_argument_only_for_front_ends_that_are_there(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "m.tflite"
-    path.write_bytes(b"\x08\x01\x12\x07model" + bytes(64))
-    text = "got a SavedModel of TensorFlow. Convert the model to .tflite"
-    with pytest.raises(ParserError, match=re.escape(text) + r"\.$"):
-        armpy.load(path, runtime=runtime_with())
-    text += ". Other front-ends are toy (.toy): choose one with the option front_end."
-    with pytest.raises(ParserError, match=re.escape(text) + "$"):
-        armpy.load(path, runtime=runtime_with(toy()))

@@ -16,7 +16,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 import armpy
-from armpy.errors import ArmpyError, BackendError, BackendUnavailableError, InvalidArgumentError
+from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -238,13 +238,6 @@ def test_names_give_the_order_and_count_once() -> None:
 def test_an_empty_list_of_names_is_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match=r"list of backends is empty. Expected .* Fake"):
         preferred_backends(registry_of(FakeBackend()), [])
-
-
-def test_without_any_backend_the_reasons_are_said() -> None:
-    registry = BackendRegistry()
-    registry.register("Bad", lambda: FakeBackend("Other"))
-    with pytest.raises(BackendUnavailableError, match=r"can be used. Got it calls itself 'Other'"):
-        preferred_backends(registry, None)
 
 
 def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> None:
@@ -484,28 +477,3 @@ def test_an_error_that_is_raised_again_and_again_keeps_the_traceback_of_the_last
         lengths.add(len(frames))
     assert len(lengths) == 1
     assert (busy.__traceback__, busy.where) == (None, "queue")
-
-
-class ExitingError(BackendError):
-    """Leaves the process when it is asked for its text."""
-
-    def __str__(self) -> str:
-        raise SystemExit(3)
-
-
-class UncopiedError(BackendError):
-    """Cannot be copied."""
-
-    def __copy__(self) -> str:
-        return "no error"
-
-
-@pytest.mark.parametrize("kind", [ExitingError, UncopiedError])
-def test_what_an_errors_own_code_does_is_contained(kind: type[ArmpyError]) -> None:
-    def fails() -> None:
-        raise kind("oops")
-
-    expected = f"^A / fails: the backend raised {kind.__name__}, which is damaged: "
-    with pytest.raises(BackendError, match=expected) as caught:
-        call_backend("A", fails)
-    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "fails"
