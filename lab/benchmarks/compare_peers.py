@@ -11,7 +11,7 @@ cell says so, and the others are measured without it.
 Usage::
 
     python -m lab.benchmarks.compare_peers MODEL... [--threads 1,2] [--seconds S] [--json FILE]
-        [--relaxed] [--busy SHARE] [--csv FILE] [--svg FILE]
+        [--relaxed] [--busy SHARE]
         [--shapes NAME=N,N...] [--values NAME=NUMBER...]
 
 `keras_models.py` and `torch_files.py` beside it make larger models. With `--relaxed`, armpy may
@@ -24,7 +24,6 @@ number.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import platform
@@ -276,49 +275,6 @@ def print_table(results: Sequence[Figures]) -> None:
                 print(f"{kind}, {threads} threads: {text} of {len(ratios)}")
 
 
-def write_csv(path: Path, results: Sequence[Figures]) -> None:
-    """Write the table as CSV."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["model", "kind", "threads", *COLUMNS, "best_peer", "ratio", "low", "high"])
-        for figures in results:
-            medians, crashed = figures.get("median_us", {}), figures.get("crashed", {})
-            low, high = figures.get("interval", ("", ""))
-            writer.writerow(
-                [figures["model"], figures.get("kind", ""), figures["threads"]]
-                + [medians.get(name, crashed.get(name, "")) for name in COLUMNS]
-                + [figures.get("best_peer", ""), figures.get("ratio", ""), low, high]
-            )
-
-
-def write_svg(path: Path, results: Sequence[Figures]) -> None:
-    """Draw one bar per model: the ratio to the best peer, with a line at 1."""
-    known = [figures for figures in results if "ratio" in figures]
-    scale, height = 200, 22
-    widest = max((figures["ratio"] for figures in known), default=1)
-    width = 420 + scale * max(widest, 1) + 60
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
-        f'height="{height * len(known) + 30}" font-family="sans-serif" font-size="12">'
-    ]
-    for number, figures in enumerate(known):
-        y = 20 + number * height
-        colour = "#2e7d32" if figures["ratio"] >= 1 else "#c62828"
-        label = f"{figures['model']} ({figures['threads']} threads)"
-        parts.append(f'<text x="410" y="{y + 13}" text-anchor="end">{label}</text>')
-        parts.append(
-            f'<rect x="420" y="{y}" width="{scale * figures["ratio"]:.1f}" height="{height - 5}" '
-            f'fill="{colour}"/>'
-        )
-        end = 424 + scale * figures["ratio"]
-        parts.append(f'<text x="{end:.1f}" y="{y + 13}">{figures["ratio"]:.2f}</text>')
-    bottom = 20 + height * len(known)
-    parts.append(
-        f'<line x1="{420 + scale}" y1="10" x2="{420 + scale}" y2="{bottom}" stroke="#888"/>'
-    )
-    path.write_text("\n".join([*parts, "</svg>"]), "utf-8")
-
-
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=description(__doc__))
@@ -331,10 +287,8 @@ def main() -> None:
     parser.add_argument("--relaxed", action="store_true", help="float32 may be less")
     parser.add_argument("--busy", type=float, default=0.0, help="share of a competing process")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--csv", type=Path)
     for name in ("shapes", "values"):
         parser.add_argument(f"--{name}", nargs="*", default=[], metavar="NAME=N,N")
-    parser.add_argument("--svg", type=Path)
     arguments = parser.parse_args()
     if arguments.compete is not None:
         compete(arguments.compete)
@@ -368,10 +322,6 @@ def main() -> None:
     print()
     print_table(results)
     write_json(arguments.json, results)
-    if arguments.csv:
-        write_csv(arguments.csv, results)
-    if arguments.svg:
-        write_svg(arguments.svg, results)
 
 
 if __name__ == "__main__":
