@@ -16,8 +16,8 @@ instruction sets NAMES: one of ``i8mm``, ``neon``, ``neon-basic`` and ``portable
 commas between them; all if left out.
 
 ``pytest`` runs tests so: those of NumbaAcc, which are made for every instruction set, or
-``tests/model/test_golden.py -k NumbaAcc``. ``ARMPY_TEST_EFFORT=3`` runs all of it, for more than two
-instruction sets as well; a larger number compares as many more random networks.
+``tests/model/test_golden.py -k NumbaAcc``. ``ARMPY_TEST_EFFORT=3`` runs all of it, for more than
+two instruction sets as well; a larger number compares as many more random networks.
 ``nightly`` runs, for one instruction set after the other, all real models of the folders ``micro``,
 ``mlperf_tiny`` and ``coral`` against the outputs of TFLite's kernels, and a network for each family
 of kernels against CpuRef's. ARGUMENTS are pytest's: ``-k micro`` and the like choose some.
