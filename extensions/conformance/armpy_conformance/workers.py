@@ -168,7 +168,7 @@ class JudgingWorker(Generic[ItemT]):
         worker = self._worker = self._worker or self._begin()
         self._seen = worker.output()
         try:
-            answer = worker.request(item, timeout_s=self._timeout_s)
+            answer = worker.request(item, timeout_s=self._timeout_s, is_own_time=True)
         except DeadObjectError:
             late = f"no answer within {self._timeout_s:g} s"
             reason = late if worker.is_late else _end(worker)
