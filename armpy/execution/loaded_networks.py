@@ -11,7 +11,12 @@ from numbers import Integral
 
 from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import (
+    ArmpyError,
+    InvalidArgumentError,
+    is_without_memory,
+    without_memory,
+)
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.setup.contexts import BackendContexts
 
@@ -86,8 +91,10 @@ class LoadedNetworks:
                     raise ended.error
             # On Ctrl-C as well: contexts that have heard of the network have to hear that it is
             # gone.
-            except BaseException:
+            except BaseException as error:
                 contexts.notify_regardless("after_unload_network", entry.id, begun.heard)
+                if is_without_memory(error):
+                    raise without_memory(error)  # noqa: B904 - it has the cause
                 raise
             self._networks[entry.id] = entry.network
 

@@ -162,7 +162,10 @@ class Model:
         chosen, arrays = _chosen(self, outputs)
         asked = _invocation(chosen, inputs, arrays)
         asked = asked._replace(priority=priority, deadline_s=deadline_s, keep_alive=chosen)
-        return start(chosen.handle.loaded, asked)
+        try:
+            return start(chosen.handle.loaded, asked)
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
 
     async def run_async(
         self,
@@ -202,7 +205,10 @@ class Model:
         chosen, arrays = _chosen(self, outputs)
         asked = Invocation(inputs, arrays, debug=debug, priority=priority, keep_alive=chosen)
         asked = asked._replace(deadline_s=deadline_s, cancellable=cancellable)
-        return chosen.handle.loaded.bind(asked)
+        try:
+            return chosen.handle.loaded.bind(asked)
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
 
     def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends read inputs in memory that they have not allocated, where it lies.

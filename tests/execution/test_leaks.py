@@ -315,7 +315,6 @@ calls = {
     "bind": lambda: model.bind({"x": given})(),
     "deadline": lambda: model.run({"x": given}, deadline_s=30.0),
     "load": lambda: armpy.load(sys.argv[1], backends=["CpuRef"]),
-    "runtime": lambda: Runtime(RuntimeOptions(backends=["CpuRef"])),
     "network": lambda: Model(negation(SIZE + 1), runtime),
 }
 model.start({"x": given}).result(30)  # the threads are there
