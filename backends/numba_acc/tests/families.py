@@ -15,12 +15,14 @@ from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.graph import SubgraphView, Value
+from armpy.graph import Graph, SubgraphView
 from armpy.ops.operation import Array
 from armpy_conformance.case import Case
 from armpy_conformance.cases import all_case_templates, by_hand
 
-Given: TypeAlias = tuple[Network, dict[str, Array]]
+from .support import graph_of
+
+Given: TypeAlias = tuple[Network | Graph, dict[str, Array]]
 """A network, and inputs for it."""
 
 _LSTM = "UnidirectionalSequenceLstm"
@@ -175,33 +177,12 @@ def family_network(family: str) -> Given:
     if family in _NETWORKS:
         return _NETWORKS[family]()
     case = _cases()[_CASES[family]]
-    network = Network(case.id)
-    values: list[Value | None] = []
-    for number, item in enumerate(case.inputs):
-        if item is None:
-            values.append(None)
-        elif item.is_constant:
-            info = item.info
-            values.append(
-                network.constant(
-                    item.data, data_type=info.data_type, quantization=info.quantization
-                )
-            )
-        else:
-            values.append(network.input(f"x{number}", item.info))
-    for number, value in enumerate(case.add_to(network, values)):
-        network.output(f"y{number}", value)
-    given = {
-        f"x{number}": item.data
-        for number, item in enumerate(case.inputs)
-        if item is not None and not item.is_constant
-    }
-    return network, given
+    return case.graph(), case.feeds()
 
 
-def kernels_of(network: Network, isa: Isa) -> tuple[Kernel, ...]:
+def kernels_of(network: Network | Graph, isa: Isa) -> tuple[Kernel, ...]:
     """What a network is compiled to."""
-    graph = network.build()
+    graph = graph_of(network)
     return lower_region(SubgraphView.of(graph, graph.layers), isa).kernels
 
 

@@ -19,19 +19,6 @@ from .support import (
     without_subnormals,
 )
 
-BROADCASTS = [
-    ((2, 3, 5, 67), (2, 3, 5, 67)),
-    ((2, 3, 5, 33), (33,)),
-    ((2, 3, 5, 16), (2, 1, 1, 16)),
-    ((2, 3, 5, 7), ()),
-    ((), (3, 41)),
-    ((2, 3, 5, 9), (2, 3, 5, 1)),
-    ((2, 1, 5, 1, 4), (3, 1, 6, 1)),
-    ((1, 1), (1,)),
-    ((3, 1, 129), (1, 2, 1)),
-]
-"""Same shape, channels, channels of each image, a number, pixels, alternating, one element."""
-
 FLOAT_OPERATIONS = [
     ops.BinaryOperation.ADD,
     ops.BinaryOperation.DIV,
@@ -44,14 +31,6 @@ FLOAT_OPERATIONS = [
     ops.BinaryOperation.FLOOR_DIV,
     ops.BinaryOperation.FLOOR_MOD,
     ops.BinaryOperation.TRUNC_MOD,
-]
-QUANTIZED_OPERATIONS = [
-    operation for operation in FLOAT_OPERATIONS if not operation.name.startswith(("FLOOR", "TRUNC"))
-]
-INTEGER_OPERATIONS = [
-    operation
-    for operation in ops.BinaryOperation
-    if operation not in (ops.BinaryOperation.POWER, ops.BinaryOperation.ATAN2)
 ]
 BYTE_FUNCTIONS = [
     ops.UnaryOperation.ABS,

@@ -28,7 +28,7 @@ from armpy_numba_acc.store.objects import kernel_addresses
 from llvmlite import binding
 
 from armpy import Network, Runtime, RuntimeOptions
-from armpy.graph import SubgraphView
+from armpy.graph import Graph, SubgraphView
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, Tolerance, compare
 from armpy.tensor import TensorInfo
@@ -74,7 +74,7 @@ _GUARDED: list[mmap.mmap] = []
 
 
 def run_compiled(
-    network: Network,
+    network: Network | Graph,
     inputs: Mapping[str, Array],
     isa: Isa,
     choices: Choices | None = None,
@@ -94,11 +94,8 @@ def run_compiled(
     Inputs and outputs lie directly in front of memory that cannot be touched; outputs hold
     garbage at first.
     """
-    graph = network.build()
-    for layer in graph.layers:
-        infos = [None if value is None else value.info for value in layer.inputs]
-        refusal = support(layer.operation, infos, [value.info for value in layer.outputs])
-        assert refusal, f"{layer.name}: {refusal}"
+    graph = graph_of(network)
+    assert not refusals(graph)
     view = SubgraphView.of(graph, graph.layers)
     inputs_guarded = [guarded(np.ascontiguousarray(inputs[value.name])) for value in view.inputs]
     outputs = {value: _garbage(value.info) for value in view.outputs}
@@ -109,6 +106,22 @@ def run_compiled(
     else:
         Instance(LoadedCode(program, isa)).run(tensors)
     return {n: outputs[value] for n, value in zip(graph.output_names, graph.outputs, strict=True)}
+
+
+def refusals(graph: Graph) -> list[str]:
+    """Reasons for the layers of a graph that are not lowered."""
+    reasons = []
+    for layer in graph.layers:
+        infos = [None if value is None else value.info for value in layer.inputs]
+        refusal = support(layer.operation, infos, layer.output_infos)
+        if not refusal:
+            reasons.append(f"{layer.name}: {refusal}")
+    return reasons
+
+
+def graph_of(network: Network | Graph) -> Graph:
+    """A graph, or the one that a network builds."""
+    return network.build() if isinstance(network, Network) else network
 
 
 def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_threads: int) -> None:
@@ -135,7 +148,7 @@ def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_thread
     assert not failure.any()
 
 
-def run_reference(network: Network, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def run_reference(network: Network | Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Outputs of a network on CpuRef."""
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
     number = runtime.load_network(network)
@@ -164,14 +177,14 @@ def check_against_reference(
 
 
 def check_outputs(
-    network: Network,
+    network: Network | Graph,
     expected: Mapping[str, Array],
     actual: Mapping[str, Array],
     where: str,
     tolerance: Tolerance | None = None,
 ) -> None:
     """Check outputs that were computed somewhere; rules as of `check_against_reference`."""
-    graph = network.build()
+    graph = graph_of(network)
     outputs = dict(zip(graph.output_names, graph.outputs, strict=True))
     inexact = after_floats(graph.layers)
     for name, want in expected.items():

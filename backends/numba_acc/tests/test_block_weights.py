@@ -1,4 +1,4 @@
-"""Products with weights of few bits in blocks: as CpuRef, and the same for a row among others."""
+"""Products with weights of few bits in blocks: the same for a row among others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from armpy import Network, Runtime, RuntimeOptions, ops
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-
-from .one_layer import check_layer
 
 F32 = DataType.FLOAT32
 
@@ -41,31 +39,6 @@ def random_arrays(bits: int, infos: list[TensorInfo]) -> list[Array]:
         for i, width in ((1, 8), (3, bits))
     )
     return [x, weights, scales, points, bias]
-
-
-@pytest.mark.sampled(31)
-@pytest.mark.parametrize("block", [16, 32, 64, 128, 256])
-@pytest.mark.parametrize("bits", [2, 4, 8])
-@pytest.mark.parametrize("rows", [1, 9])
-def test_blocks_of_any_format_are_multiplied(rows: int, bits: int, block: int) -> None:
-    infos = infos_of(bits, block, depth=2 * block + 5, units=UNITS, rows=rows)
-    arrays = random_arrays(bits, infos)
-    operation, output = ops.BlockwiseFullyConnected(bits), TensorInfo((rows, UNITS), F32)
-    check_layer(operation, infos, output, given=arrays)
-    check_layer(operation, infos[:3], output, given=arrays[:3])
-
-
-@pytest.mark.sampled(17)
-@pytest.mark.parametrize("block", [16, 32, 64, 128])
-@pytest.mark.parametrize("depth", [256, 250])
-@pytest.mark.parametrize("rows", [1, 9])
-def test_blocks_of_the_input_are_quantized(rows: int, depth: int, block: int) -> None:
-    infos = infos_of(4, block, depth, units=UNITS, rows=rows)
-    arrays = random_arrays(4, infos)
-    operation = ops.BlockwiseFullyConnected(4, quantizes_input=True)
-    output = TensorInfo((rows, UNITS), F32)
-    check_layer(operation, infos, output, given=arrays)
-    check_layer(operation, infos[:3], output, given=arrays[:3])
 
 
 @pytest.mark.parametrize("quantizes_input", [False, True])

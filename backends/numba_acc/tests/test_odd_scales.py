@@ -19,7 +19,6 @@ from .one_layer import network_of
 from .support import (
     ISAS,
     check_against_reference,
-    isas_of_this_test,
     random_array,
     run_compiled,
     run_reference,
@@ -112,21 +111,6 @@ def check_side(found: Array, real: Reals, info: TensorInfo) -> None:
     low, high = info.data_type.integer_range
     off = np.abs(found.astype(np.float64) - quantized(real, info))
     assert off.max() <= (high - low) / 2, f"{found[off.argmax()]} for {real[off.argmax()]}"
-
-
-@pytest.mark.parametrize("data_type", [U8, S8])
-def test_elements_of_large_scales_are_compared_by_what_they_stand_for(data_type: DataType) -> None:
-    infos = [
-        TensorInfo((256,), data_type, Quantization.per_tensor(scale, 3))
-        for scale in (2.0**28, 2.0**29 - 32)
-    ]
-    operation = ops.Comparison(ops.ComparisonOperation.GREATER)
-    network = network_of(operation, infos, TensorInfo(None, DataType.BOOLEAN))
-    feeds = {f"x{i}": random_array(info, i) for i, info in enumerate(infos)}
-    first, second = (reals(feeds[f"x{i}"], info) for i, info in enumerate(infos))
-    np.testing.assert_array_equal(run_reference(network, feeds)["y"], first > second)
-    for isa in isas_of_this_test():
-        np.testing.assert_array_equal(run_compiled(network, feeds, isa)["y"], first > second)
 
 
 @pytest.mark.parametrize(

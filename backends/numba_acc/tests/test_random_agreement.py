@@ -1,4 +1,4 @@
-"""Random layers, small networks and NNAPI models against CpuRef, on every instruction set.
+"""Random layers and small networks against CpuRef, on every instruction set.
 
 A failure names the number of the network, which always gives the same one, compiled in the same
 way.
@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.options import ISA_VARIABLE
 from armpy_numba_acc.packing import sorted_steps, weights_i16
 from armpy_numba_acc.program.choices import Choices, OptionT
 
@@ -22,7 +21,6 @@ from armpy.ops.operation import Array
 from armpy.ops.tolerance import Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_nnapi.conformance.random_graphs import run_random_graphs
 from armpy_testing.effort import effort
 
 from .random_networks import (
@@ -45,8 +43,6 @@ from .support import (
 )
 
 COUNT = effort(2)
-MODELS_AT_A_TIME = 400
-"""About six of ten have a layer that NumbaAcc takes."""
 
 
 @pytest.mark.parametrize("isa", PRODUCT_ISAS, ids=PRODUCT_NAMES)
@@ -138,17 +134,3 @@ def test_random_networks_agree_on_hostile_numbers(isa: Isa) -> None:
 def with_nan_of(found: Array, expected: Array) -> Array:
     """What is expected, or NaN where that is found."""
     return np.where(np.isnan(found), found, expected)
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", PRODUCT_NAMES)
-def test_random_models_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ISA_VARIABLE, name)
-    seed, num_judged = 2 * COUNT * PRODUCT_NAMES.index(name), 0
-    while num_judged < COUNT:
-        count = min(MODELS_AT_A_TIME, 2 * (COUNT - num_judged))
-        result = run_random_graphs("NumbaAcc", count, seed=seed)
-        assert [f"{problem.case}: {problem.text}" for problem in result.problems] == []
-        num_judged += result.counts["passed"]
-        seed += count

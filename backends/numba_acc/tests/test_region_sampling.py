@@ -1,4 +1,4 @@
-"""Samples of regions of images: like CpuRef, and errors where a region cannot be used."""
+"""Samples of regions of images: odd elements, and errors where a region cannot be used."""
 
 from __future__ import annotations
 
@@ -53,46 +53,6 @@ def regions_of(height: float, width: float, count: int = 12) -> Array:
     return np.sort(corners, axis=1).reshape(count, 4).astype(np.float32)
 
 
-@pytest.mark.parametrize("channels", [1, 3, 21, 70])
-@pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW])
-@pytest.mark.parametrize("data_type", [F32, DataType.FLOAT16])
-def test_regions_within_the_image_are_those_of_the_reference(
-    channels: int, layout: DataLayout, data_type: DataType
-) -> None:
-    plain = RoiAlign((3, 5), 2.0, 0.5, data_layout=layout)
-    operations = [
-        plain,
-        replace(plain, height_samples=2),
-        replace(plain, height_samples=3, width_samples=2),
-        replace(plain, half_pixel=True),
-        replace(plain, algorithm=MAX),
-        replace(plain, algorithm=MAX, half_pixel=True, height_samples=1, width_samples=4),
-    ]
-    shape = (2, 7, 9, channels) if layout is DataLayout.NHWC else (2, channels, 7, 9)
-    image = TensorInfo(shape, data_type)
-    inputs = inputs_of(image, regions_of(14, 4.5).astype(data_type.dtype))
-    for isa in isas_of_this_test():
-        check_against_reference(network_of(operations, image, 12), inputs, isa)
-
-
-FREE = ((-9, 2, 7, 30), (3, 4, 3.5, 4.25), (50, 50, 60, 60), (8, 1, 2, 0), (-3e30, -5, 2e30, 9),
-        (0, 0, 1e-37, 3), (-1, -1, 6, 8), (-2.5, 3, 4.5, 3), (1, 2, 1, 2))  # fmt: skip
-
-
-@pytest.mark.parametrize("samples", [(0, 0), (2, 2), (1, 5)])
-@pytest.mark.parametrize("algorithm", [PoolingAlgorithm.AVERAGE, MAX])
-@pytest.mark.parametrize("size", [(6, 5), (1, 1), (2, 1)])
-def test_regions_anywhere_are_those_of_the_reference(
-    samples: tuple[int, int], algorithm: PoolingAlgorithm, size: tuple[int, int]
-) -> None:
-    free = RoiAlign((4, 3), 1.0, 1.5, *samples, algorithm=algorithm, is_free=True)
-    image = TensorInfo((2, *size, 19), F32)
-    inputs = inputs_of(image, np.array(FREE, np.float32))
-    network = network_of([free, replace(free, half_pixel=True)], image, len(FREE))
-    for isa in isas_of_this_test():
-        check_against_reference(network, inputs, isa)
-
-
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 def test_odd_elements_reach_the_samples_that_they_do_in_the_reference(odd: float) -> None:
     free = RoiAlign((3, 3), is_free=True)
@@ -109,20 +69,6 @@ def test_odd_elements_reach_the_samples_that_they_do_in_the_reference(odd: float
     with np.errstate(invalid="ignore"):
         for isa in isas_of_this_test():
             check_against_reference(network_of(operations, image, 4), inputs, isa)
-
-
-def test_samples_by_hand() -> None:
-    # Elements are 4 y + x; a sample in the middle of each quarter, and one outside of the image.
-    image = TensorInfo((1, 4, 4, 1), F32)
-    operation = RoiAlign((2, 2), 1.0, 1.0, 1, 1, is_free=True)
-    inputs = {
-        "x": np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1),
-        "rois": np.array([(0.5, 0.5, 2.5, 2.5), (1, 1, 9, 5)], np.float32),
-        "batches": np.zeros(2, np.int32),
-    }
-    expected = {"y0": np.array([[5, 6, 9, 10], [11, 0, 15, 0]], np.float32).reshape(2, 2, 2, 1)}
-    for isa in isas_of_this_test():
-        check_against_reference(network_of([operation], image, 2), inputs, isa, expected)
 
 
 @pytest.mark.parametrize("image", [-1, 2, 2**31 - 1, -(2**31)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
@@ -18,10 +16,6 @@ from armpy.types import DataType
 
 from .support import PRODUCT_ISAS, check_against_reference, run_compiled
 from .test_weighted_u8 import (
-    BOTH_U8,
-    RELU6,
-    S8,
-    SAME,
     SYMM,
     Case,
     convolution,
@@ -97,31 +91,3 @@ def test_every_step_is_in_one_group(isa: Isa) -> None:
 def test_large_weights_are_multiplied_as_before(isa: Isa) -> None:
     net, _ = convolution(Case((1, 4, 4, 64), 32))
     assert "convolution_u8" in kernels_of(net, isa)
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(9)
-@pytest.mark.parametrize("seed", range(40))
-def test_random_layers_are_the_references(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    size, stride = random.integers(1, 4, 2), random.integers(1, 3, 2)
-    case = Case(
-        (
-            int(random.integers(1, 3)),
-            *map(int, random.integers(5, 12, 2)),
-            int(random.integers(1, 70)),
-        ),
-        int(random.integers(1, 80)),
-        (int(size[0]), int(size[1])),
-        (int(stride[0]), int(stride[1])),
-        padding=SAME,
-        weights_spread=float(random.choice([2, 8, 20])),
-    )
-    if seed % 2:
-        zero_point = int(random.integers(256))
-        case = replace(case, types=BOTH_U8, weights_zero_point=zero_point, activation=RELU6)
-    elif seed % 4:
-        case = replace(case, types=(S8, S8), weights_zero_point=-7)
-    net, inputs = convolution(case, seed)
-    for isa in ISAS:
-        check_against_reference(net, inputs, isa)

@@ -1,4 +1,4 @@
-"""Products of one vector with constant weights, against CpuRef."""
+"""Products of one vector with constant weights: saturation, fusion, ties."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView, Value
-from armpy.ops.operation import Array
 
 from .support import (
     ISA_NAMES,
@@ -17,14 +16,11 @@ from .support import (
     check_against_reference,
     random_array,
     run_compiled,
-    run_in_turn,
     run_reference,
 )
 
 FLOAT32, QASYMM_U8, QASYMM_S8 = DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8
 KINDS = (FLOAT32, QASYMM_U8, QASYMM_S8)
-SIZES = ((1, 1), (1, 37), (3, 130), (10, 560), (16, 1), (17, 3), (67, 41), (128, 64), (300, 10))
-"""Columns and depth: few of each, and more of them than are computed side by side."""
 
 
 def _isa(name: str) -> Isa:
@@ -65,30 +61,6 @@ def _output(kind: DataType) -> TensorInfo | None:
     return TensorInfo(None, kind, quantization=Quantization.per_tensor(0.11, 7))
 
 
-def _networks_layers(kind: DataType) -> tuple[Network, dict[str, Array]]:
-    """A network of all sizes, each followed by one that reads what is kept inside."""
-    network, inputs = Network(), {}
-    for number, (columns, depth) in enumerate(SIZES):
-        name = f"x{number}"
-        x = _input(network, name, (1, depth), kind)
-        inputs[name] = random_array(x.info, number)
-        relu = ops.FusedActivation.RELU if number % 2 else ops.FusedActivation.NONE
-        weights = _weights(network, (columns, depth), kind, is_per_axis=number % 2 == 0)
-        y = network.add(ops.FullyConnected(activation=relu), x, *weights, output=_output(kind))
-        network.output(f"y{number}", y)
-        weights = _weights(network, (19, columns), kind, is_per_axis=number % 2 == 1)
-        z = network.add(ops.FullyConnected(), y, *weights, output=_output(kind))
-        network.output(f"z{number}", z)
-    return network, inputs
-
-
-@pytest.mark.parametrize("isa", ISA_NAMES)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_vector_is_multiplied_with_every_column(kind: DataType, isa: str) -> None:
-    network, inputs = _networks_layers(kind)
-    check_against_reference(network, inputs, _isa(isa))
-
-
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("least", [-128, -127])
 def test_no_sum_of_the_largest_bytes_saturates(least: int, isa: str) -> None:
@@ -112,24 +84,6 @@ def test_no_sum_of_the_largest_bytes_saturates(least: int, isa: str) -> None:
     check_against_reference(network, inputs, _isa(isa))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_threads_share_the_columns(kind: DataType) -> None:
-    network, feeds = _networks_layers(kind)
-    graph = network.build()
-    view = SubgraphView.of(graph, graph.layers)
-    expected = run_reference(network, feeds)
-    names = dict(zip(graph.outputs, graph.output_names, strict=True))
-    for num_threads in (2, 5):
-        program = lower_region(view, ISAS[0], num_threads)
-        outputs = [np.zeros(v.info.known_shape, v.info.data_type.dtype) for v in view.outputs]
-        inputs = [feeds[value.name] for value in view.inputs]
-        run_in_turn(program, ISAS[0], [*inputs, *outputs], num_threads)
-        for value, array in zip(view.outputs, outputs, strict=True):
-            want = expected[names[value]]
-            most = 1e-5 * float(np.abs(want).max()) if kind is FLOAT32 else 0
-            np.testing.assert_allclose(array.astype(np.float64), want, rtol=0, atol=most)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_window_as_large_as_the_image_is_one_vector(kind: DataType) -> None:
@@ -147,15 +101,6 @@ def test_a_window_as_large_as_the_image_is_one_vector(kind: DataType) -> None:
     program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
     names = {kernel.name for kernel in program.kernels} - {"copy", "flip"}
     assert all(name.startswith("vector_") for name in names), names
-
-
-def test_a_window_that_begins_outside_of_the_image_is_no_vector() -> None:
-    network = Network()
-    x = _input(network, "x", (1, 2, 2, 5), FLOAT32)
-    weights = _weights(network, (7, 2, 2, 5), FLOAT32, is_per_axis=False)
-    operation = ops.Convolution2d(stride=(2, 2), padding=((1, 0), (1, 0)))
-    network.output("y", network.add(operation, x, *weights))
-    check_against_reference(network, {"x": random_array(x.info)}, ISAS[0])
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)

@@ -1,11 +1,10 @@
-"""Convolutions of volumes, along the stride and against it, agree with CpuRef."""
+"""Convolutions of volumes: their commands and weights."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.rewriting import rewritten
 
@@ -35,36 +34,6 @@ class Case(NamedTuple):
     data_type: DataType = F32
 
 
-CASES = {
-    "padding and strides": Case(ops.Convolution3d((2, 2, 1), padding=SAME), data_type=S8),
-    "a batch": Case(ops.Convolution3d(padding=SAME), (3, 4, 5, 6, 8), (8, 3, 3, 3, 8)),
-    "uneven padding, of 16 bits": Case(
-        ops.Convolution3d(padding=((2, 0), (0, 1), (1, 2))), data_type=S16
-    ),
-    "a batch in groups with gaps": Case(
-        ops.Convolution3d((1, 1, 2), (1, 2, 2)), (2, 4, 7, 8, 4), (18, 2, 3, 3, 2), S8
-    ),
-    "slices beyond the volume": Case(
-        ops.Convolution3d((2, 1, 1), padding=((2, 1), (0, 1), (2, 0))),
-        (2, 6, 9, 10, 12),
-        (35, 3, 2, 3, 12),
-    ),
-    "slices with gaps": Case(
-        ops.Convolution3d((1, 1, 1), (2, 1, 2), ((3, 5), (0, 1), (2, 0))),
-        (1, 9, 9, 10, 12),
-        (35, 4, 2, 3, 12),
-    ),
-    "a window that sees nothing": Case(
-        ops.Convolution3d(padding=((3, 4), (0, 0), (0, 0))), (1, 2, 5, 4, 6), (35, 3, 1, 1, 6)
-    ),
-    "spread": Case(ops.TransposeConvolution3d((2, 2, 2), padding=SAME), data_type=S8),
-    "spread in groups with gaps": Case(
-        ops.TransposeConvolution3d((1, 2, 1), (2, 1, 2)), (2, 2, 3, 4, 4), (18, 2, 3, 2, 2), S8
-    ),
-}
-"""Few kernels do: their products are those of images, which have tests of their own."""
-
-
 def quantization_of(data_type: DataType, scale: float, zero_point: int) -> Quantization | None:
     """That of a tensor; none of floats."""
     if data_type is F32:
@@ -91,12 +60,6 @@ def network_of(case: Case) -> tuple[Network, dict[str, Array]]:
     output = TensorInfo(None, kind, quantization=quantization)
     network.output("y", network.add(case.operation, *values, output=output))
     return network, {"x": random_array(info)}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_convolutions_of_volumes(name: str) -> None:
-    network, inputs = network_of(CASES[name])
-    check_against_reference(network, inputs, ISAS[0])
 
 
 def test_slices_of_padding_are_not_multiplied() -> None:

@@ -96,28 +96,6 @@ def test_the_largest_sums_are_exact(kind: DataType, isa: Isa) -> None:
     check_against_reference(net, {"x": elements.astype(kind.dtype)}, isa)
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("seed", range(24))
-def test_random_layers_are_the_references(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    top, bottom, left, right = map(int, random.integers(0, 3, 4))
-    case = replace(
-        LAYER,
-        shape=(int(random.integers(1, 4)), *map(int, random.integers(3, 20, 2)), 32 << seed % 3),
-        filters=16 * int(random.integers(1, 7)),
-        padding=((top, bottom), (left, right)),
-        has_bias=seed % 4 != 1,
-    )
-    if seed % 2:
-        zero_point = int(random.integers(256))
-        case = replace(case, types=BOTH_U8, weights_zero_point=zero_point, activation=RELU6)
-    net, inputs = convolution(case, seed)
-    for isa in ISAS:
-        assert "winograd_u8" in kernels_of(net, isa)
-        check_against_reference(net, inputs, isa)
-
-
 def _with_sum() -> tuple[Network, dict[str, Array]]:
     """A layer to whose output another tensor is added."""
     net, inputs = convolution(replace(LAYER, shape=(1, 9, 7, 32)))

@@ -10,13 +10,11 @@ from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
 from armpy.errors import ArmpyError, ExecutionTimeoutError, InvalidArgumentError
 from armpy.model import Model
 from armpy.ops.operation import Array, Operation
-from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
 from .support import (
     ISAS,
-    check_against_reference,
     random_array,
     run_compiled,
     run_reference,
@@ -27,31 +25,6 @@ I32 = TensorInfo((1,), DataType.SIGNED32)
 S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0.5, 3))
 ADD = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
 SUM = ops.Reduce(ops.ReduceOperation.SUM, axes=(1,))
-
-CASES: list[tuple[Operation, list[TensorInfo]]] = [
-    (ADD, [F32.with_shape((0, 3)), F32.with_shape((1, 3))]),
-    (ADD, [S8.with_shape((2, 0)), S8.with_shape((2, 1))]),
-    (ops.Softmax(), [F32.with_shape((0, 5))]),
-    (SUM, [F32.with_shape((0, 5))]),
-    (ops.Reshape(target_shape=(3, 0)), [S8.with_shape((0, 7))]),
-    (ops.Transpose(perm=(1, 0)), [F32.with_shape((0, 7))]),
-    (ops.Pooling2d(pool_size=(2, 2)), [F32.with_shape((0, 4, 4, 3))]),
-    (ops.BatchMatMul(), [F32.with_shape((0, 3, 4)), F32.with_shape((0, 4, 5))]),
-    (ops.Gather(), [F32.with_shape((3, 4)), I32.with_shape((0,))]),
-    (
-        ops.ScatterElements(),
-        [F32.with_shape((2, 3)), I32.with_shape((0, 3)), F32.with_shape((0, 3))],
-    ),
-    (ops.TopkV2(k=0), [F32.with_shape((3, 4))]),
-    (ops.OneHot(depth=0), [I32.with_shape((3,)), F32.with_shape(()), F32.with_shape(())]),
-    (ops.Concat(axis=0), [F32.with_shape(shape) for shape in ((0, 4), (2, 4), (0, 4), (3, 4))]),
-    (ops.Concat(axis=1), [S8.with_shape(shape) for shape in ((2, 0), (2, 5))]),
-    (ops.Concat(axis=0), [F32.with_shape((0, 4)), F32.with_shape((0, 4))]),
-    (ops.Splitter(axis=1, sizes=(0, 3, 0, 4)), [F32.with_shape((2, 7))]),
-    (ops.Splitter(axis=0, sizes=(5, 0)), [S8.with_shape((5, 3))]),
-    (ops.Shape(), [F32.with_shape((0, 7))]),
-    (ops.Rank(), [F32.with_shape((0, 7))]),
-]
 
 
 def network_of(operation: Operation, inputs: list[TensorInfo]) -> Network:
@@ -70,14 +43,6 @@ def network_of(operation: Operation, inputs: list[TensorInfo]) -> Network:
 def arrays_of(inputs: list[TensorInfo]) -> dict[str, Array]:
     """Elements for all inputs."""
     return {f"x{n}": random_array(info, n) for n, info in enumerate(inputs)}
-
-
-@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda n: f"{n}-{CASES[n][0].name}")
-def test_layers_with_empty_tensors_do_as_the_reference_does(case: int) -> None:
-    operation, inputs = CASES[case]
-    network = network_of(operation, inputs)
-    for isa in ISAS[:1] + ISAS[-1:]:
-        check_against_reference(network, arrays_of(inputs), isa, tolerance=EXACT)
 
 
 def test_layers_that_give_something_of_nothing_are_refused() -> None:
