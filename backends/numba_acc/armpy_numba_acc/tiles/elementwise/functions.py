@@ -175,7 +175,7 @@ def requantize(
     steps = x.converted("sitofp", F64) - x_zero.to_double()
     first = floor_double(steps * (factor.to_double() + rest.to_double()) + 0.5)
     second = floor_double(abs(first) / divisor.to_double() + 0.5).with_sign_of(first)
-    stored = clamp(second + zero.to_double(), low.to_double(), end.to_double() - 0.5)
+    stored = clamp(second + zero.to_double(), low.to_double(), end.to_double() - 1.0)
     return stored.converted("fptosi", I32)
 
 
