@@ -321,91 +321,6 @@ TABLES = {
 }
 
 
-Names = Mapping[str, str | tuple[str, ...]]
-
-MODEL_NAMES: Names = {
-    "add_operand": "Model.add_operand",
-    "set_value": "Model.set_operand_value(",
-    "set_memory": "Model.set_operand_value_from_memory(",
-    "set_memory:None": "Model.set_operand_value_from_memory(9): the memory is None",
-    "set_model": "Model.set_operand_value_from_model(",
-    "set_model:None": "Model.set_operand_value_from_model(9): the model is None",
-    "set_scales": "Model.set_operand_symm_per_channel_quant_params(",
-    "set_extension_data": "Model.set_operand_extension_data(",
-    "add_operation": ("Model.add_operation: ", "RELU: "),
-    "identify": "Model.identify_inputs_and_outputs: ",
-    "relax": "Model.relax_computation_float32_to_float16: ",
-    "finish": ("Model.finish: ", "model: "),
-    "description": "Model.description: ",
-    "operation_order": "Model.operation_order: ",
-    "as_value": "Model.set_operand_value_from_model(",
-    "Compilation": "Compilation: ",
-    "Compilation:None": "Compilation: the model is None",
-    "Compilation:text": "Compilation: an argument is of the wrong kind. Expected Model; ",
-    "create_for_devices": "Compilation: ",
-    "supported_operations": "get_supported_operations_for_devices: ",
-}
-COMPILATION_NAMES: Names = {
-    "set_preference": "Compilation.set_preference: ",
-    "set_priority": "Compilation.set_priority: ",
-    "set_timeout": "Compilation.set_timeout: ",
-    "set_caching": "Compilation.set_caching: ",
-    "finish": "Compilation.finish: ",
-    "network": "Compilation.network: ",
-    "call": "Compilation: ",
-    "alignment": "Compilation.get_preferred_memory_alignment_for_",
-    "padding": "Compilation.get_preferred_memory_padding_for_",
-    "add_input_role": "MemoryDesc.add_input_role(",
-    "add_output_role": "MemoryDesc.add_output_role(",
-    "Execution": "Execution: ",
-    "Execution:None": "Execution: the compilation is None",
-    "Execution:text": "Execution: an argument is of the wrong kind. Expected Compilation; ",
-    "Burst": "Burst: ",
-    "Burst:None": "Burst: the compilation is None",
-    "Burst:text": "Burst: an argument is of the wrong kind. Expected Compilation; ",
-}
-EXECUTION_NAMES: Names = {
-    "set_input": "Execution.set_input(",
-    "set_output": "Execution.set_output(",
-    "input_memory": "Execution.set_input_from_memory(",
-    "input_memory:None": "Execution.set_input_from_memory(0): the memory is None",
-    "output_memory": "Execution.set_output_from_memory(",
-    "output_memory:None": "Execution.set_output_from_memory(0): the memory is None",
-    "set_measure_timing": "Execution.set_measure_timing: ",
-    "set_timeout": "Execution.set_timeout: ",
-    "set_loop_timeout": "Execution.set_loop_timeout: ",
-    "set_reusable": "Execution.set_reusable: ",
-    "compute": ("Execution.compute: ", "Compilation.network: "),
-    "burst": ("Burst.compute: ", "Execution.compute: ", "Compilation.network: "),
-    "run": "Execution.run: ",
-    "start": "Execution.start_compute: ",
-    "fenced": "Execution.start_compute_with_dependencies: ",
-    "rank": "Execution.get_output_operand_rank(",
-    "dimensions": "Execution.get_output_operand_dimensions(",
-    "duration": "Execution.get_duration: ",
-    "close": "Execution.close: ",
-}
-DESCRIPTION_NAMES: Names = {
-    "input": "MemoryDesc.add_input_role(",
-    "input:None": "MemoryDesc.add_input_role(0): the compilation is None",
-    "output": "MemoryDesc.add_output_role(",
-    "dimensions": "MemoryDesc.set_dimensions: ",
-    "finish": "MemoryDesc.finish: ",
-    "create": "Memory.create_from_desc: ",
-    "create:None": "Memory.create_from_desc: the description is None",
-}
-NAMES: Mapping[str, Names] = {
-    "model": MODEL_NAMES,
-    "compilation": COMPILATION_NAMES,
-    "execution": EXECUTION_NAMES,
-    "reusable": EXECUTION_NAMES,
-    "burst": {"compute": ("Burst.compute: ", "Execution.compute: "), "close": "Burst.close: "},
-    "description": DESCRIPTION_NAMES,
-}
-"""What the error of a refused call begins with: the name of the call, and what is missing; by call,
-or by its part before the colon. Waiting and memory raise what others have failed with."""
-
-
 FATAL = {
     ("empty", "finish"),
     *((state, call) for state in ("orphan", "orphaned") for call in ("compute", "burst")),
@@ -427,18 +342,14 @@ def column(name: str, state: str) -> dict[str, str]:
     return {row[0]: row[position] for row in rows}
 
 
-def outcome(world: World, call: Do, word: str, names: str | tuple[str, ...] = "") -> str:
-    """The word of the table, if the call comes to what it stands for; else what it comes to.
-
-    `names`: what the text of its error begins with, after the result code.
-    """
+def outcome(world: World, call: Do, word: str) -> str:
+    """The word of the table, if the call comes to what it stands for; else what it comes to."""
     try:
         call(world)
     except NnapiError as error:
         answer = ANSWERS.get(word, Answer(ResultCode.NO_ERROR, ""))
         is_right = error.code is answer.code and re.search(answer.text, str(error))
-        is_named = str(error).removeprefix(f"{error.code.name}: ").startswith(names)
-        if is_right and is_named and answer.value in (None, error.value):
+        if is_right and answer.value in (None, error.value):
             return word
         return f"{error}, with {error.value}"
     return "."
@@ -455,10 +366,5 @@ def refused(name: str, state: str) -> dict[str, str]:
 
 def outcomes(world: World, name: str, words: Mapping[str, str]) -> dict[str, str]:
     """What calls on an object come to, one after the other."""
-    calls, names = TABLES[name][2], NAMES.get(name, {})
-    return {
-        call: outcome(
-            world, calls[call], word, names.get(call, names.get(call.partition(":")[0], ""))
-        )
-        for call, word in words.items()
-    }
+    calls = TABLES[name][2]
+    return {call: outcome(world, calls[call], word) for call, word in words.items()}

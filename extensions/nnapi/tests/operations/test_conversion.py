@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from armpy_nnapi.codes import OperandCode, OperationCode
@@ -25,23 +24,11 @@ def test_cast_of_floats_truncates_and_saturates(kind: OperandCode) -> None:
     assert stored.tolist() == [0, 0, 2, 255, 255]
 
 
-def test_cast_of_integers_to_unsigned_saturates() -> None:
-    values = tensor(I32, [-1, 7, 256])
-
-    assert run(O.CAST, [values], [output(Q8A, [3], 1.0, 3)])[0].tolist() == [0, 7, 255]
-
-
 def test_cast_ignores_quantisation() -> None:
     values = tensor(Q8A, [0, 200], 0.25, 128)
 
     assert run(O.CAST, [values], [output(F32, [2])])[0].tolist() == [0, 200]
     assert run(O.CAST, [values], [output(Q8A, [2], 4.0, 1)])[0].tolist() == [0, 200]
-
-
-def test_cast_between_equal_types_keeps_what_is_stored() -> None:
-    values = tensor(Q16A, [7, 65535], 0.125, 0)
-
-    assert run(O.CAST, [values], [output(Q16A, [2], 0.5, 9)])[0].tolist() == [7, 65535]
 
 
 @pytest.mark.parametrize("kind", [F32, F16], ids=lambda kind: kind.name)
@@ -54,15 +41,6 @@ def test_dequantize_uses_the_scale_of_each_channel(kind: OperandCode) -> None:
     assert result.tolist() == [[0.5, 1], [-8, 254]]
 
 
-def test_dequantize_rounds_to_half_floats() -> None:
-    # Thirds of 127 and -128 are 42.333 and -42.667; half floats around 42 are 1/32 apart.
-    values = tensor(Q8S, [127, -128], 1 / 3, 0)
-
-    (result,) = run(O.DEQUANTIZE, [values], [output(F16, [2])])
-
-    assert result.tolist() == [42 + 11 / 32, -42 - 21 / 32]
-
-
 @pytest.mark.parametrize("kind", [F32, F16], ids=lambda kind: kind.name)
 def test_quantize_rounds_halves_away_from_zero_and_saturates(kind: OperandCode) -> None:
     values = tensor(kind, [0.25, -0.25, 0.2, 1000, -1000])
@@ -72,9 +50,3 @@ def test_quantize_rounds_halves_away_from_zero_and_saturates(kind: OperandCode) 
 
     assert unsigned.tolist() == [101, 99, 100, 255, 0]
     assert signed.tolist() == [-99, -101, -100, 127, -128]
-
-
-def test_conversions_take_tensors_without_elements() -> None:
-    assert run(O.QUANTIZE, [tensor(F32, np.zeros((0, 3)))], [output(Q8A, (0, 3), 1.0)])[0].size == 0
-    empty = tensor(Q8A, np.zeros((0, 3)), 1.0)
-    assert run(O.DEQUANTIZE, [empty], [output(F32, (0, 3))])[0].shape == (0, 3)

@@ -23,7 +23,6 @@ BOOL8 = OperandCode.TENSOR_BOOL8
 O = OperationCode  # noqa: E741  # stands before every name
 NONE = integer(FuseCode.NONE)
 LARGEST = np.finfo(np.float32).max
-MOST, LEAST = 2**31 - 1, -(2**31)
 
 
 def arithmetic(
@@ -33,20 +32,6 @@ def arithmetic(
     inputs = (lhs, rhs, integer(activation))
     (result,) = run(code, inputs, [output(OperandCode(lhs.type))])
     return [float(item) for item in result.reshape(-1)]
-
-
-@pytest.mark.parametrize(
-    ("code", "lhs", "rhs", "expected"),
-    [
-        (O.ADD, MOST, 1, LEAST),
-        (O.SUB, LEAST, 1, MOST),
-        (O.MUL, 65536, 65536, 0),
-        (O.MUL, MOST, 2, -2),
-    ],
-    ids=lambda value: getattr(value, "name", str(value)),
-)
-def test_integers_wrap(code: OperationCode, lhs: int, rhs: int, expected: int) -> None:
-    assert arithmetic(code, tensor(I32, [lhs]), tensor(I32, [rhs])) == [expected]
 
 
 def test_integer_division_rounds_down_and_by_zero_is_zero() -> None:
@@ -180,13 +165,6 @@ def test_select_does_not_broadcast() -> None:
 
     with pytest.raises(LayerValidationError, match=r"different shapes.*\(1,\) for all; got \(2,\)"):
         run(O.SELECT, inputs, [output(F32, [2])])
-
-
-def test_integers_have_absolute_value_and_opposite() -> None:
-    values = tensor(I32, [-3, 0, 4])
-
-    assert run(O.ABS, [values], [output(I32, [3])])[0].tolist() == [3, 0, 4]
-    assert run(O.NEG, [values], [output(I32, [3])])[0].tolist() == [3, 0, -4]
 
 
 def test_unary_functions_take_any_rank_but_no_empty_tensor() -> None:

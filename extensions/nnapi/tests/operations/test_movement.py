@@ -89,12 +89,6 @@ def test_squeeze_without_axes_removes_all_of_size_1() -> None:
         assert result.tolist() == [1, 2]
 
 
-def test_squeeze_takes_axes_counted_from_the_end() -> None:
-    single = tensor(F32, [[[1], [2]]])
-    (result,) = run(OperationCode.SQUEEZE, [single, tensor(I32, [-1])], [output(F32)])
-    assert result.tolist() == [[1, 2]]
-
-
 def test_what_would_have_no_axis_left_has_one_of_size_1() -> None:
     (result,) = run(OperationCode.SQUEEZE, [tensor(F32, [[7]]), omitted(I32)], [output(F32)])
     assert result.tolist() == [7]
@@ -120,12 +114,6 @@ def test_only_a_matrix_is_transposed_without_perm() -> None:
 def test_perm_names_each_axis_from_the_front(perm: list[int]) -> None:
     with pytest.raises(LayerValidationError, match=r"axis is|perm"):
         run(OperationCode.TRANSPOSE, [X, tensor(I32, perm)], [output(F32)])
-
-
-def test_transpose_takes_inputs_without_elements() -> None:
-    empty = tensor(F32, np.zeros((0, 3)))
-    (result,) = run(OperationCode.TRANSPOSE, [empty, omitted(I32, (2,))], [output(F32)])
-    assert result.shape == (3, 0)
 
 
 def test_reshape_does_not_take_inputs_without_elements() -> None:

@@ -14,7 +14,6 @@ from .nnapi_operation import (
     output,
     run,
     run_chain,
-    scalar,
     tensor,
 )
 
@@ -25,7 +24,6 @@ AVERAGE, L2, MAX = (
 )
 F32 = OperandCode.TENSOR_FLOAT32
 U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
-NCHW = scalar(OperandCode.BOOL, True)
 IMAGE = tensor(F32, np.arange(1.0, 7.0).reshape(1, 2, 3, 1))
 
 
@@ -91,11 +89,3 @@ def test_between_operations_the_inputs_quantisation_holds() -> None:
         between=[output(U8, (), 9.0, 7)],
     )
     assert result.ravel().tolist() == [20]
-
-
-@pytest.mark.parametrize("code", [AVERAGE, L2, MAX])
-def test_no_images_make_no_images(code: OperationCode) -> None:
-    image = tensor(F32, np.ones((0, 2, 4, 4)))
-    arguments = [image, integer(1), *integers(2, 2), *integers(2, 2), integer(0), NCHW]
-    (result,) = run(code, arguments, [output(F32)])
-    assert result.shape == (0, 2, 2, 2)

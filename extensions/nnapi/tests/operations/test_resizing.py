@@ -77,11 +77,3 @@ def test_signed_images_are_interpolated_in_float32() -> None:
     image = tensor(S8, np.reshape([-128, 127], (1, 1, 2, 1)), 0.5, 7)
     (result,) = run(BILINEAR, [image, integer(100), integer(1)], [output(S8, (), 0.5, 7)])
     assert result.ravel()[[0, 49, 50]].tolist() == [-128, 122, 127]
-
-
-@pytest.mark.parametrize("code", [BILINEAR, NEAREST])
-def test_no_images_make_no_images(code: OperationCode) -> None:
-    image = tensor(S8, np.zeros((0, 2, 2, 1)), 0.5)
-    arguments = [image, integer(3), integer(4), NO]
-    (result,) = run(code, arguments, [output(S8, (), 0.5)])
-    assert result.shape == (0, 4, 3, 1)

@@ -58,11 +58,6 @@ def implicit(code: int, *output_shape: int) -> list[Operand]:
     return [tensor(I32, output_shape), integer(code)]
 
 
-def test_windows_that_overlap_add_up() -> None:
-    result = spread([1, 2], [1, 10, 5], explicit(0, 0))
-    assert result.ravel().tolist() == [101, 112, 125, 110]
-
-
 def test_padding_is_cut_off_the_output() -> None:
     result = spread([1, 2], [1, 10, 5], explicit(1, 2))
     assert result.ravel().tolist() == [112]
@@ -124,13 +119,6 @@ def test_the_output_shape_has_four_sizes() -> None:
 def test_the_stride_is_above_zero(stride: int) -> None:
     with pytest.raises(LayerValidationError, match="stride is too small"):
         spread([1, 2], [1], implicit(SAME, 1, 1, 2, 1), stride=stride)
-
-
-def test_no_images_make_no_images() -> None:
-    tensors = [tensor(F32, np.ones((0, 2, 2, 1))), tensor(F32, np.ones((1, 2, 2, 1))), BIAS]
-    arguments = [*tensors, *explicit(0, 0), integer(2), integer(2), integer(0), NHWC]
-    (result,) = run(CODE, arguments, [output(F32)])
-    assert result.shape == (0, 4, 4, 1)
 
 
 @pytest.mark.parametrize(("code", "level"), [(U8, 29), (S8, 30)])

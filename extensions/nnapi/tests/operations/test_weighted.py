@@ -218,12 +218,6 @@ def test_fully_connected_splits_all_elements_into_vectors() -> None:
     assert result.tolist() == [[1, 0], [5, 0], [9, 0], [13, 0]]
 
 
-def test_fully_connected_of_no_vectors_is_empty() -> None:
-    source, weights = tensor(F32, np.ones((0, 3))), tensor(F32, np.ones((2, 3)))
-    (result,) = run(FULLY, [source, weights, tensor(F32, [0, 0]), NONE], [output(F32)])
-    assert result.shape == (0, 2)
-
-
 def test_unknown_shapes_of_fully_connected_are_not_checked_before_execution() -> None:
     arguments = [
         Operand(F32, (0, 3)),
