@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -44,6 +44,11 @@ def fails(code: ResultCode, match: str) -> Iterator[None]:
     with pytest.raises(NnapiError, match=match) as caught:
         yield
     assert caught.value.code is code
+
+
+def bad_data(match: str) -> AbstractContextManager[None]:
+    """The block must raise BAD_DATA with a text that matches."""
+    return fails(ResultCode.BAD_DATA, match)
 
 
 def devices_of(*backends: IBackendInternal, **options: object) -> DeviceManager:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from armpy.ops import ElementwiseBinary
 from armpy.types import DeviceType
 from armpy_nnapi import (
     Compilation,
-    Device,
     DeviceManager,
     Model,
     OperandCode,
@@ -68,31 +67,6 @@ def test_the_cause_of_a_failure_is_kept() -> None:
 @pytest.mark.parametrize("preference", [-7, *PreferenceCode])
 def test_preferences_up_to_the_last_one_are_taken(preference: int) -> None:
     Compilation(sum_model()).set_preference(preference)
-
-
-def other_device() -> Device:
-    """A device of another manager."""
-    return devices_of().devices[0]
-
-
-@pytest.mark.parametrize(
-    ("choose", "code", "problem"),
-    [
-        (lambda _: None, ResultCode.UNEXPECTED_NULL, "the model or list of devices is None"),
-        (lambda _: [], ResultCode.BAD_DATA, "no device is given"),
-        (lambda m: [m.devices[0], None], ResultCode.UNEXPECTED_NULL, "device 1 is None"),
-        (lambda m: [m.devices[0]] * 2, ResultCode.BAD_DATA, "a device is given twice"),
-        (lambda m: [m.devices[0], other_device()], ResultCode.BAD_DATA, "another manager's"),
-    ],
-)
-def test_devices_are_checked(
-    manager: DeviceManager,
-    choose: Callable[[DeviceManager], Sequence[Device]],
-    code: ResultCode,
-    problem: str,
-) -> None:
-    with fails(code, problem):
-        Compilation.create_for_devices(sum_model(), choose(manager))
 
 
 def floor_of_sum(manager: DeviceManager, tensor: OperandType = FLOAT_2) -> Model:
@@ -206,6 +180,8 @@ def test_an_operation_with_unused_results_is_not_run() -> None:
 
 
 def test_arguments_of_another_kind_are_rejected(manager: DeviceManager) -> None:
+    with fails(ResultCode.UNEXPECTED_NULL, "the model or list of devices is None"):
+        Compilation.create_for_devices(sum_model(), None)  # type: ignore[arg-type]
     with fails(ResultCode.BAD_DATA, r"Expected Device; got 'CpuRef'. Take them from"):
         Compilation.create_for_devices(sum_model(), ["CpuRef"])  # type: ignore[list-item]
     with fails(ResultCode.BAD_DATA, "the preference is not an integer"):

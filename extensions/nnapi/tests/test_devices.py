@@ -78,11 +78,6 @@ def test_a_device_says_what_it_is(manager: DeviceManager) -> None:
     adder.wait()
 
 
-def test_an_extension_is_asked_for_by_name(manager: DeviceManager) -> None:
-    with fails(ResultCode.UNEXPECTED_NULL, "the extension's name is None"):
-        manager.devices[0].get_extension_support(None)  # type: ignore[arg-type]  # the test
-
-
 def test_a_device_that_does_not_answer_fails_to_become_ready() -> None:
     broken = FakeBackend("Broken", None, faults={"get_layer_support": RuntimeError("gone")})
     with devices_of(broken) as manager, fails(ResultCode.OP_FAILED, "Broken.*gone"):

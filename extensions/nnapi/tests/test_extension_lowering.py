@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +12,6 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_nnapi import NnapiError, ResultCode
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import (
     ExtensionTypeInformation,
@@ -39,6 +36,8 @@ from armpy_testing.backends.vendor_extension import (
     Reverse,
     create_reverse,
 )
+
+from .nnapi_models import bad_data
 
 PREFIX = 5
 """Any will do: a description says which name it stands for."""
@@ -85,13 +84,6 @@ def model(number: int, inputs: list[Operand], outputs: list[Operand]) -> ModelDe
 
 BACKEND = RecordsBackend()
 LOOKUP = TypeManager([BACKEND]).lookup()
-
-
-@contextmanager
-def bad_data(match: str) -> Iterator[None]:
-    with pytest.raises(NnapiError, match=match) as caught:
-        yield
-    assert caught.value.code is ResultCode.BAD_DATA
 
 
 def run(description: ModelDescription, *arrays: np.ndarray) -> list[np.ndarray]:

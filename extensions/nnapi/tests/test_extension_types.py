@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +15,8 @@ from armpy_nnapi.description.model_description import ExtensionTypeInformation
 from armpy_nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE, AllowList, running_program
 from armpy_nnapi.extensions.extensions import TypeManager
 from armpy_testing.backends.fake_backends import FakeBackend
+
+from .nnapi_models import bad_data
 
 FIBONACCI = "com.example.fibonacci"
 OTHER = "com.example.other"
@@ -36,13 +37,6 @@ class Vendor(FakeBackend):
 
 
 VENDOR = Vendor("Vendor", Extension(FIBONACCI, (SCALAR, TENSOR)))
-
-
-@contextmanager
-def bad_data(match: str) -> Iterator[None]:
-    with pytest.raises(NnapiError, match=match) as caught:
-        yield
-    assert caught.value.code is ResultCode.BAD_DATA
 
 
 def test_prefixes_are_handed_out_by_name_in_order_of_first_use() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from armpy_nnapi import (
     DeviceManager,
     Execution,
     Model,
-    NnapiError,
     OperandCode,
     OperandType,
     OperationCode,
@@ -37,6 +35,8 @@ from armpy_testing.backends.vendor_extension import (
     RecordsBackend,
 )
 
+from .nnapi_models import bad_data, fails
+
 UNKNOWN = "com.example.unknown"
 
 
@@ -52,17 +52,6 @@ def manager_of(*backends: IBackendInternal, **options: str) -> DeviceManager:
 def manager(monkeypatch: pytest.MonkeyPatch) -> DeviceManager:
     monkeypatch.delenv(ENVIRONMENT_VARIABLE, raising=False)
     return manager_of(RecordsBackend())
-
-
-@contextmanager
-def fails(code: ResultCode, match: str) -> Iterator[None]:
-    with pytest.raises(NnapiError, match=match) as caught:
-        yield
-    assert caught.value.code is code
-
-
-def bad_data(match: str) -> AbstractContextManager[None]:
-    return fails(ResultCode.BAD_DATA, match)
 
 
 def add_operand(model: Model, type_id: int, *dimensions: int, name: str = NAME) -> int:
