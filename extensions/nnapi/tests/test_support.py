@@ -27,6 +27,7 @@ from armpy_nnapi import (
     ResultCode,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.backends.scripted_backend import Call, ScriptedBackend
 
 from .nnapi_models import BOOL_1, counting_loop, devices_of, doubled, fails, floats
 
@@ -147,24 +148,16 @@ class _AllBut(ILayerSupport):
         return self._inner.is_layer_supported(operation, inputs, outputs)
 
 
-class Small(FakeBackend):
-    """Has neither 8-bit arithmetic, nor windows above 3x3, nor memory for large images."""
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Small()
-
-
-class _Small(ILayerSupport):
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if outputs[0].data_type is not DataType.FLOAT32:
-            return Support.no(ReasonCode.DATA_TYPE, "real numbers only")
-        if isinstance(operation, Pooling2d) and max(operation.pool_size) > 3:
-            return Support.no(ReasonCode.ATTRIBUTE, "windows of 3x3 at most")
-        if outputs[0].num_elements > 1 << 16:
-            return Support.no(ReasonCode.SHAPE, "65,536 elements at most")
-        return Support.yes()
+def small(call: Call) -> object:
+    """Take neither 8-bit arithmetic, nor windows above 3x3, nor large images."""
+    operation, output = call.arguments["operation"], call.arguments["outputs"][0]
+    if output.data_type is not DataType.FLOAT32:
+        return Support.no(ReasonCode.DATA_TYPE, "real numbers only")
+    if isinstance(operation, Pooling2d) and max(operation.pool_size) > 3:
+        return Support.no(ReasonCode.ATTRIBUTE, "windows of 3x3 at most")
+    if output.num_elements > 1 << 16:
+        return Support.no(ReasonCode.SHAPE, "65,536 elements at most")
+    return Support.yes()
 
 
 def pooled(manager: DeviceManager, window: int, size: int = 8, dtype: type = np.float32) -> Model:
@@ -192,10 +185,10 @@ def pooled(manager: DeviceManager, window: int, size: int = 8, dtype: type = np.
     ],
 )
 def test_a_device_refuses_by_type_parameter_and_size(form: dict[str, Any], reason: str) -> None:
-    with devices_of(Small("Small")) as manager:
-        model, small = pooled(manager, **form), manager.devices[0]
-        assert small.get_supported_operations(model) == [not reason]
-        compilation = Compilation.create_for_devices(model, [small])
+    with devices_of(ScriptedBackend(script={"support": small})) as manager:
+        model, device = pooled(manager, **form), manager.devices[0]
+        assert device.get_supported_operations(model) == [not reason]
+        compilation = Compilation.create_for_devices(model, [device])
         if not reason:
             compilation.finish()
             return

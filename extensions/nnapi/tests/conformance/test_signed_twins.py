@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +9,8 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import DeviceInfo, ILayerSupport, PreparationRequest, ReasonCode, Support
+from armpy.backend import ReasonCode, Support
 from armpy.execution import RuntimeOptions
-from armpy.ops.operation import OperandInfos, Operation
-from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance import Outcome
 from armpy_nnapi.codes import OperandCode, OperationCode
@@ -30,8 +27,9 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.lying_backends import write_liar
+from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, declaration
 from armpy_testing.shared import shared_file
 
 U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
@@ -92,34 +90,20 @@ def test_a_backend_whose_twins_differ_is_caught(tmp_path: Path, how: str) -> Non
     assert "output 0 is not the unsigned one less 128: 2 of 2 elements are wrong" in problem.text
 
 
-class Unsigned(FakeBackend):
-    """Takes what CpuRef takes, but no signed 8-bit tensors."""
-
-    level = 30
-
-    def get_devices(self) -> Sequence[DeviceInfo]:
-        return (DeviceInfo(feature_level=self.level),)
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        right = super().get_layer_support(request)
-
-        class UnsignedSupport(ILayerSupport):
-            def is_layer_supported(
-                self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-            ) -> Support:
-                if any(
-                    info is not None and info.data_type is DataType.QASYMM_S8 for info in inputs
-                ):
-                    return Support.no(ReasonCode.DATA_TYPE, "no signed elements")
-                return right.is_layer_supported(operation, inputs, outputs)
-
-        return UnsignedSupport()
+def no_signed(call: Call) -> object:
+    """Take what CpuRef takes, but no signed 8-bit tensors."""
+    if any(
+        info is not None and info.data_type is DataType.QASYMM_S8
+        for info in call.arguments["inputs"]
+    ):
+        return Support.no(ReasonCode.DATA_TYPE, "no signed elements")
+    return call.right()
 
 
 @pytest.mark.parametrize("level", [29, 30])
 def test_a_device_of_the_latest_level_has_to_take_signed_elements_as_well(level: int) -> None:
-    backend = Unsigned("Half")
-    backend.level = level
+    declared = declaration(feature_level=level)
+    backend = ScriptedBackend("Half", {"support": no_signed}, declared=declared)
     judge = VectorJudge("Half", RuntimeOptions(registry=registry_of(backend, ReferenceBackend())))
     as_declared, _, twin = (judge(variation) for variation in variations_of(addition()))
     assert as_declared.outcome is Outcome.PASSED
