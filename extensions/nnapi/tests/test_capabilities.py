@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-
 import numpy as np
 import pytest
-from armpy_reference import ReferenceBackend
 
-from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
-from armpy.execution import RuntimeOptions
-from armpy.types import DataType, DeviceType
-from armpy_nnapi import DeviceManager, OperandCode
+from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.types import DataType
+from armpy_nnapi import Capabilities, OperandCode
 from armpy_nnapi.capabilities import capabilities_from
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
+
+from .nnapi_models import devices_of
 
 UNKNOWN = PerformanceFigures(*[float(np.finfo(np.float32).max)] * 2)
 FIGURES = DeviceFigures(
@@ -26,26 +23,10 @@ FIGURES = DeviceFigures(
 )
 
 
-class Npu(FakeBackend):
-    """Declares the figures that a test sets."""
-
-    figures: DeviceFigures | None = FIGURES
-
-    def get_devices(self) -> Sequence[DeviceInfo]:
-        return (DeviceInfo(device_type=DeviceType.ACCELERATOR, figures=self.figures),)
-
-
-@pytest.fixture
-def npu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Npu:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
-    return Npu("Npu")
-
-
-@pytest.fixture
-def manager(npu: Npu) -> Iterator[DeviceManager]:
-    registry = registry_of(npu, ReferenceBackend())
-    with DeviceManager(RuntimeOptions(registry=registry)) as manager:
-        yield manager
+def capabilities_of(figures: DeviceFigures) -> Capabilities:
+    """Those of a device that declares some figures."""
+    with devices_of(ScriptedBackend(declared=declaration(figures=figures))) as manager:
+        return manager.devices[0].capabilities
 
 
 @pytest.mark.parametrize("names", ["avx2", "avx2 avx512vnni"])
@@ -63,8 +44,8 @@ def test_the_accelerator_that_armpy_ships_has_figures_of_every_type(names: str) 
         assert 0 < pair.exec_time < 1.5
 
 
-def test_a_look_up_goes_by_the_type_of_operand(manager: DeviceManager) -> None:
-    figures = manager.get_device_of_backend("Npu").capabilities
+def test_a_look_up_goes_by_the_type_of_operand() -> None:
+    figures = capabilities_of(FIGURES)
     assert figures.lookup(OperandCode.TENSOR_FLOAT32) == PerformanceFigures(0.5, 0.25)
     assert figures.lookup(OperandCode.TENSOR_QUANT8_SYMM) == PerformanceFigures(2, 3)
     assert figures.lookup(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL) == PerformanceFigures(2, 3)
@@ -72,21 +53,21 @@ def test_a_look_up_goes_by_the_type_of_operand(manager: DeviceManager) -> None:
     assert figures.lookup("com.acme.math.QUANT64") == PerformanceFigures(6, 7)
 
 
-def test_what_is_not_known_is_the_largest_float(manager: DeviceManager) -> None:
-    figures = manager.get_device_of_backend("Npu").capabilities
+def test_what_is_not_known_is_the_largest_float() -> None:
+    figures = capabilities_of(FIGURES)
     for operand_type in (OperandCode.FLOAT32, OperandCode.TENSOR_INT32, OperandCode.MODEL, "a.B"):
         assert figures.lookup(operand_type) == UNKNOWN
     assert figures.while_performance == UNKNOWN
 
 
-def test_relaxed_and_control_flow_have_figures_of_their_own(manager: DeviceManager) -> None:
-    figures = manager.get_device_of_backend("Npu").capabilities
+def test_relaxed_and_control_flow_have_figures_of_their_own() -> None:
+    figures = capabilities_of(FIGURES)
     assert figures.relaxed_tensor == PerformanceFigures(0.125, 0.125)
     assert figures.relaxed_scalar == UNKNOWN
     assert figures.if_performance == PerformanceFigures(8, 9)
 
 
-def test_without_relaxed_figures_the_exact_ones_stand(manager: DeviceManager, npu: Npu) -> None:
-    npu.figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
-    figures = manager.get_device_of_backend("Npu").capabilities
+def test_without_relaxed_figures_the_exact_ones_stand() -> None:
+    exact = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
+    figures = capabilities_of(exact)
     assert figures.relaxed_tensor == PerformanceFigures(0.5, 0.25)

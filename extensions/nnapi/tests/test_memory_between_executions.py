@@ -12,15 +12,12 @@ import pytest
 from armpy.backend import (
     DefaultAllocator,
     ICustomAllocator,
-    IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
-    WorkloadInfo,
 )
 from armpy.execution import RuntimeOptions
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array
 from armpy_nnapi import Compilation, DeviceManager, Execution, Model, ModelBuilder
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.backends.scripted_backend import ScriptedBackend
 from armpy_testing.watchdogs import StillWatchdog, use_still_watchdog
 
 LENGTH = 1024
@@ -45,25 +42,11 @@ class Counting(DefaultAllocator):
         self.used_bytes -= memory.nbytes
 
 
-class Device(FakeBackend):
-    """Takes its memory from an allocator; counts the workloads that it makes."""
-
-    def __init__(self) -> None:
-        super().__init__("Device")
-        self.num_workloads = 0
+class Device(ScriptedBackend):
+    """Takes its memory from an allocator."""
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         return True
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        right, this = super().create_workload_factory(network), self
-
-        class Factory(IWorkloadFactory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                this.num_workloads += 1
-                return right.create_workload(operation, info)
-
-        return Factory()
 
 
 Found = tuple[DeviceManager, Device, Counting]
@@ -77,7 +60,7 @@ def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> StillWatchdog:
 
 @pytest.fixture
 def found() -> Iterator[Found]:
-    backend, allocator = Device(), Counting()
+    backend, allocator = Device("Device"), Counting()
     registry, allocators = registry_of(backend), {"Device": allocator}
     with DeviceManager(RuntimeOptions(registry=registry, custom_allocators=allocators)) as manager:
         yield manager, backend, allocator
@@ -163,12 +146,12 @@ def test_models_that_do_not_run_together_all_run_on_a_device_with_room_for_one(
 def test_the_first_execution_makes_nothing_but_memory(found: Found) -> None:
     manager, backend, _ = found
     compilation = compiled(manager)
-    assert backend.num_workloads == 4
+    assert len(backend.calls_of("create_workload")) == 4
     network = compilation.whole
     assert network is not None
     programs = [*network.program_cache.programs.values()]
     compute(compilation)
-    assert backend.num_workloads == 4
+    assert len(backend.calls_of("create_workload")) == 4
     assert [*network.program_cache.programs.values()] == programs
 
 
