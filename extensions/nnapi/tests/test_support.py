@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
+from armpy.backend import ReasonCode, Support
 from armpy.execution import RuntimeOptions
 from armpy.ops import ElementwiseBinary, Pooling2d
-from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.tensor import TensorInfo
+from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_nnapi import (
     Compilation,
@@ -115,8 +114,16 @@ def if_of_two(manager: DeviceManager) -> Model:
     return outer.finish(outer.if_(condition, models[0], models[1], [x], [tensor])[0])
 
 
+def no_sums(call: Call) -> object:
+    """Take all but sums and the like."""
+    if isinstance(call.arguments["operation"], ElementwiseBinary):
+        return Support.no(ReasonCode.OPERATION, "no sums")
+    return call.right()
+
+
 def test_an_if_that_two_devices_cover_together_is_asked_of_both() -> None:
-    adder, rest = FakeBackend("Adder", {ElementwiseBinary}), WithoutSums("Rest")
+    adder = FakeBackend("Adder", {ElementwiseBinary})
+    rest = ScriptedBackend("Rest", {"support": no_sums})
     with devices_of(adder, rest) as manager:
         model = if_of_two(manager)
         first, second, _ = manager.devices
@@ -127,25 +134,6 @@ def test_an_if_that_two_devices_cover_together_is_asked_of_both() -> None:
             compilation.finish()
             for condition, expected in ((True, [3, 5]), (False, [1, 2])):
                 assert compilation(np.array([condition]), floats(1.5, 2.5))[0].tolist() == expected
-
-
-class WithoutSums(FakeBackend):
-    """Does all but sums and the like."""
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _AllBut(super().get_layer_support(request))
-
-
-class _AllBut(ILayerSupport):
-    def __init__(self, inner: ILayerSupport) -> None:
-        self._inner = inner
-
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if isinstance(operation, ElementwiseBinary):
-            return Support.no(ReasonCode.OPERATION, "no sums")
-        return self._inner.is_layer_supported(operation, inputs, outputs)
 
 
 def small(call: Call) -> object:
