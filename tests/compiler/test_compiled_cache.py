@@ -166,6 +166,28 @@ def test_changed_code_of_the_same_version_compiles_anew(
     assert [is_hit(file) for file in (3, "a\0b", "")] == [False, True, True]
 
 
+def test_what_was_compiled_is_loaded_the_next_time(tmp_path: Path) -> None:
+    first, second = npu(), npu()
+    use = only_use(load(first, tmp_path))
+    assert asked(first) == ["optimize", "save"]
+    assert use == CacheUse("Npu", "4 layers from 'top'", False, "there is none")
+    assert len([*tmp_path.glob("*.entry")]) == 2  # code, and data
+    use = only_use(load(second, tmp_path))
+    assert asked(second) == ["check", "load"]
+    assert use == CacheUse("Npu", "4 layers from 'top'", True)
+    saved = first.calls_of("save")[0].right()
+    loaded = second.calls_of("load")[0].arguments["saved"]
+    assert isinstance(saved, SavedProgram)
+    assert (loaded.about, loaded.code) == (saved.about, saved.code)
+    assert {name: bytes(part) for name, part in loaded.parts.items()} == saved.parts
+
+
+def test_another_version_of_the_backend_compiles_anew(tmp_path: Path) -> None:
+    load(npu(), tmp_path)
+    backend = npu(version="1.1")
+    assert not only_use(load(backend, tmp_path)).is_hit
+
+
 def test_another_machine_compiles_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(npu(), tmp_path)
     monkeypatch.setattr("armpy.compiler.compiled_cache.machine_identity", lambda: "another")

@@ -108,6 +108,23 @@ def test_a_late_part_that_an_early_layer_waits_for_runs_first() -> None:
     assert origins[4] == (0, 3)
 
 
+def test_variables_constants_and_passed_through_values_survive_a_substitution() -> None:
+    net = Network()
+    x = net.input("x", f32(2), default_shape=(2,))
+    state = net.variable("v", f32(2), floats(1, 2))
+    total = net.add(ADD, x, state, name="sum")
+    net.assign(state, total)
+    net.output("total", total)
+    net.output("x_again", x)
+    net.output("constant", net.constant(floats(7)))
+    model = Model(net, runtime_of(CompilingBackend()))
+    for expected in ([2, 3], [3, 4]):
+        total_now, x_again, constant = model(floats(1, 1))
+        np.testing.assert_array_equal(total_now, expected)
+        np.testing.assert_array_equal(x_again, [1, 1])
+        np.testing.assert_array_equal(constant, [7])
+
+
 def test_a_replacement_may_have_several_layers_and_constants() -> None:
     def divide(view: SubgraphView) -> OptimizationViews:
         net = Network()

@@ -128,6 +128,14 @@ def test_tensors_of_control_flow_lie_as_declared() -> None:
 # Plans
 
 
+def test_an_arena_of_another_network_is_only_taken_where_it_is_aligned() -> None:
+    plain, strict = VectorBackend(), VectorBackend(MOST_ALIGNMENT_BYTES)
+    for _ in range(8):
+        check(Model(odd(), runtime_of(plain)))
+        check(Model(odd(), runtime_of(strict)))
+    assert strict.misplaced == []
+
+
 def test_a_program_that_was_made_for_less_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a file that was compiled before the backend declared more."""
 

@@ -190,6 +190,16 @@ def test_arrays_live_as_long_as_the_execution() -> None:
     assert gone() is None
 
 
+def test_executions_of_one_network_do_not_disturb_each_other() -> None:
+    model = Model(diamond(), runtime_of(CompilingBackend()))
+    arrays = [np.full(4, number, np.float32) for number in range(3)]
+    executions = [model.bind({"x": x}) for x in arrays]
+    for execution in executions:
+        execution()
+    assert [e.outputs["y"][0] for e in executions] == [1, 5, 9]
+    assert model(arrays[2]).tolist() == [9, 9, 9, 9]  # type: ignore[union-attr]
+
+
 def test_two_threads_in_one_execution_are_an_error_of_the_second() -> None:
     backend = BindingBackend()
     execution = Model(chain(1), runtime_of(backend)).bind({"x": floats(1, 2, 3, 4)})

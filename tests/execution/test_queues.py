@@ -121,6 +121,25 @@ WAYS = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
 @WAYS
+def test_nothing_waits_before_another_backend_or_the_end_needs_the_tensors(
+    run: Callable[[Model], object],
+) -> None:
+    backend = QueueBackend(ElementwiseBinary)
+    model = Model(mixed(), runtime_of(backend))
+    for _ in range(2):
+        backend.log.clear()
+        assert run(model) == [4, 1]
+        assert backend.log == [
+            "enqueue a",
+            "enqueue b",
+            "wait a",
+            "wait b",
+            "enqueue c",
+            "wait c",
+        ]
+
+
+@WAYS
 def test_a_queue_keeps_its_own_order(run: Callable[[Model], object]) -> None:
     backend = QueueBackend(ElementwiseBinary, Activation)
     model = Model(mixed(), runtime_of(backend))

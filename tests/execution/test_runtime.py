@@ -24,6 +24,7 @@ from armpy.execution.setup import backends as setup
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import CandidateStatus
+from armpy.types import DeviceType
 from armpy_testing.backends.fake_backends import (
     FakeBackend,
     RecordingContext,
@@ -253,6 +254,17 @@ def test_a_runtime_needs_a_backend() -> None:
     broken = FakeBackend(faults={"create_backend_context": BackendUnavailableError("no device")})
     with pytest.raises(BackendUnavailableError, match=r"no backend can be used. Got .*no device"):
         Runtime(RuntimeOptions(registry=registry_of(broken)))
+
+
+def test_without_names_the_kind_of_device_decides_then_the_id() -> None:
+    registry = registry_of(
+        ReferenceBackend(),
+        FakeBackend("Z", device_type=DeviceType.GPU),
+        FakeBackend("B", device_type=DeviceType.CPU_COMPILED),
+        FakeBackend("A", device_type=DeviceType.CPU_COMPILED),
+    )
+    spec = Runtime(RuntimeOptions(registry=registry)).get_device_spec()
+    assert spec.supported_backends == ("Z", "A", "B", "CpuRef")
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,22 @@ def test_an_empty_list_of_names_is_an_error() -> None:
         preferred_backends(registry_of(FakeBackend()), [])
 
 
+def test_the_environment_names_backends_in_order(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.install_backend("Npu")
+    monkeypatch.setenv("ARMPY_BACKENDS", " CpuRef , Npu,,")
+    assert Runtime().get_device_spec().supported_backends == ("CpuRef", "Npu")
+
+
+def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMPY_BACKENDS", "Missing")
+    options = RuntimeOptions(["CpuRef"])
+    assert Runtime(options).get_device_spec().supported_backends == ("CpuRef",)
+    with pytest.raises(BackendUnavailableError, match="no backend 'Missing'"):
+        Runtime()
+
+
 def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> None:
     site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source="1 / 0")
     spec = Runtime(RuntimeOptions(["CpuRef"])).get_device_spec()

@@ -12,6 +12,7 @@ import pytest
 from armpy import DataType, IsolationLimits, TensorInfo, ops
 from armpy.backend import (
     BackendOption,
+    Capability,
     DeviceFigures,
     DeviceInfo,
     Numerics,
@@ -60,6 +61,12 @@ PACKETS = [
 def test_packet_without_an_error_is_not_of_the_protocol(packet: bytes) -> None:
     with pytest.raises(WorkerGoneError, match=r"its error cannot be read: .+"):
         error_from_fields(parse_failure(packet))
+
+
+def test_packet_of_an_error_is_that_error() -> None:
+    fields = {"kind": "BackendError", "failed": "it broke", "where": "Npu", "fix": "Mend it."}
+    error = error_from_fields(parse_failure(json.dumps(fields).encode()))
+    assert str(error) == "Npu: it broke. Mend it."
 
 
 class Saying:
@@ -132,6 +139,13 @@ def described() -> dict[str, Any]:
 
 def test_what_a_worker_says_of_its_backend_is_read_as_it_was() -> None:
     assert facts_from("Npu", described()) == read_facts(Describing("Npu"))
+
+
+def test_what_concerns_the_applications_memory_is_left_out() -> None:
+    fields = described()
+    fields["capabilities"] |= {str(Capability.TRACED_SIZES): True, "com.acme.fast": 3}
+    known = {Capability.NON_CONST_WEIGHTS: True, "com.acme.fast": 3}
+    assert facts_from("Npu", fields).capabilities == known
 
 
 DEVICE = described()["devices"][0]
