@@ -16,10 +16,6 @@ from armpy.ops import (
     ActivationFunction,
     BinaryOperation,
     ElementwiseBinary,
-    Reshape,
-    Shape,
-    Stack,
-    StridedSlice,
 )
 from armpy.ops.operation import Array
 from armpy.tensor import Shape as TensorShape
@@ -86,21 +82,6 @@ def graph_of_edges(parents: Sequence[Sequence[int]]) -> Graph:
         net.output(f"y{index}", value)
         values_made.append(value)
     return net.build()
-
-
-def flatten_as_keras_writes_it(net: Network, x: Value) -> Value:
-    """``x`` with all axes but the first merged: SHAPE, STRIDED_SLICE, PACK, RESHAPE."""
-    shape = net.add(Shape(), x, name="shape")
-    batch = net.add(
-        StridedSlice(shrink_axis_mask=1),
-        shape,
-        net.constant(ints(0)),
-        net.constant(ints(1)),
-        net.constant(ints(1)),
-        name="strided_slice",
-    )
-    packed = net.add(Stack(axis=0), batch, net.constant(np.int32(-1)), name="stack")
-    return net.add(Reshape(), x, packed, name="flatten")
 
 
 def doublings(count: int, refused: int | None = None) -> Graph:

@@ -114,13 +114,6 @@ def test_batches_of_three_axes_are_heads() -> None:
     assert layer.output.info.shape == (1, 6, QUERIES, 5)
 
 
-def test_one_head_of_keys_serves_all() -> None:
-    net = Network()
-    query = net.input("q", f32(2, 3, QUERIES, 8))
-    key, value = net.input("k", f32(2, 1, KEYS, 8)), net.input("v", f32(2, 1, KEYS, 5))
-    assert attention(joined(finish(net, net.add(SWAPPED, query, key), value)))
-
-
 def test_a_tensor_that_is_added_is_the_mask() -> None:
     net = Network()
     scores, value = scores_of(net)
@@ -217,24 +210,6 @@ def test_what_puts_0_in_the_place_of_nan_is_not_needed() -> None:
     spared = net.add(ops.Select(), net.add(DIFFERENT, weights, weights), scalar(net, 0), weights)
     net.output("y", net.add(PRODUCT, spared, value))
     assert names(joined(net)) == ["Attention"]
-
-
-def test_layers_share_the_mask_that_is_made_for_them() -> None:
-    net = Network()
-    scores, value = scores_of(net)
-    condition = net.add(ops.Comparison(ops.ComparisonOperation.GREATER), scores, scalar(net, 9))
-    first, second = (
-        net.add(ops.Select(), condition, scalar(net, LOWEST), scores_of_more(net, number))
-        for number in (0, 1)
-    )
-    for number, weights in enumerate((first, second)):
-        net.output(f"y{number}", net.add(PRODUCT, net.add(ops.Softmax(), weights), value))
-    assert names(joined(net)).count("Select") == 1
-
-
-def scores_of_more(net: Network, number: int) -> Value:
-    query = net.input(f"more_q{number}", f32(2, 3, QUERIES, 8))
-    return net.add(SWAPPED, query, net.input(f"more_k{number}", f32(2, 3, KEYS, 8)))
 
 
 @pytest.mark.parametrize("what", ["scaled mask", "axis", "beta", "negative", "read", "heads"])

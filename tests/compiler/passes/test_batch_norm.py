@@ -68,17 +68,6 @@ def test_factors_and_terms_become_weights_and_biases(product: Operation, with_bi
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_the_following_activation_becomes_the_products_and_is_the_end() -> None:
-    clamped = ElementwiseBinary(BinaryOperation.MUL, FusedActivation.RELU6)
-    graph = network_of(ops.Convolution2d(), clamped, ADD).build()
-    folded = after_pass("fold_batch_norm", graph)
-    first, second = (layer.operation for layer in folded.layers)
-    assert first == ops.Convolution2d(activation=FusedActivation.RELU6)
-    assert second == ADD
-    inputs = random_inputs(graph)
-    np.testing.assert_allclose(run(folded, inputs)["y"], run(graph, inputs)["y"], rtol=1e-5)
-
-
 def test_a_factor_of_all_channels_is_folded_as_well() -> None:
     net = Network()
     weights = net.constant(numbers(CHANNELS, 3))

@@ -7,7 +7,7 @@ import pytest
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import Value
-from armpy_testing.models.networks import ADD, RELU, f32
+from armpy_testing.models.networks import RELU, f32
 from tests.support.passes import after, after_pass, names
 
 
@@ -42,19 +42,6 @@ def test_every_stored_element_comes_back(data_type: DataType, scale: float) -> N
     output = TensorInfo(None, data_type, info.quantization)
     net.output("y", net.add(ops.Quantize(), real, output=output))
     assert names(after("cancel_conversions", net)) == ["Concat"]
-
-
-@pytest.mark.parametrize(
-    ("scale", "left"), [(0.3, []), (0.4, ["Cast"])], ids=["as before", "another scale"]
-)
-def test_integers_that_only_change_their_name_are_cast_once(scale: float, left: list[str]) -> None:
-    net = Network()
-    stored = net.add(ops.Cast(), net.input("x", int8(4)), output=of_type(DataType.SIGNED8))
-    net.output("y", net.add(ops.Cast(), stored, output=int8(scale=scale)))
-    merged = after("merge_casts", net)
-    assert names(merged) == left
-    (output,) = merged.outputs
-    assert output.info.quantization == int8(scale=scale).quantization
 
 
 @pytest.mark.sampled(2)
@@ -114,24 +101,6 @@ def test_conversions_stay_that_change_something(what: str) -> None:
     net.output("y", net.add(ops.Quantize(), change(net, real, what), output=last))
     graph = net.build()
     assert after_pass("cancel_conversions", graph) is graph
-
-
-def test_quantisation_moves_in_front_of_movement() -> None:
-    net = Network()
-    value = net.add(ADD, net.input("x", f32(4, 6)), net.constant(np.float32(0.25)))
-    value = net.add(ops.Transpose((1, 0)), net.add(ops.Reshape((3, 8)), value))
-    net.output("y", net.add(ops.Quantize(), value, output=int8()))
-    rewritten = after("move_conversions", net)
-    assert names(rewritten) == ["ElementwiseBinary", "Quantize", "Reshape", "Transpose"]
-
-
-def test_dequantisation_moves_after_movement() -> None:
-    net = Network()
-    value = net.add(ops.Dequantize(), net.input("x", int8(4, 6)))
-    value = net.add(ops.Slice((1, 0), (2, 4)), net.add(ops.Transpose((1, 0)), value))
-    net.output("y", net.add(RELU, value))
-    rewritten = after("move_conversions", net)
-    assert names(rewritten) == ["Transpose", "Slice", "Dequantize", "Activation"]
 
 
 def test_conversions_stay_where_they_are_fewest() -> None:

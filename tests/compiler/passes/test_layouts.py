@@ -14,7 +14,7 @@ from armpy.compiler.passes.transposes import Cost, cheapest, total
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
 from armpy_testing.models.networks import ADD, MUL, RELU, f32
-from tests.support.passes import after, after_pass, after_passes, bits, names, random_inputs, run
+from tests.support.passes import after_pass, after_passes, bits, names, random_inputs, run
 
 TO_NCHW = ops.Transpose((0, 3, 1, 2))
 TO_NHWC = ops.Transpose((0, 2, 3, 1))
@@ -145,19 +145,6 @@ def test_a_network_of_channels_first_transposes_its_input_and_output_only() -> N
     turned = [layer for layer in rewritten.layers if isinstance(layer.operation, ops.Transpose)]
     assert [layer["input"].name for layer in turned[:1]] == ["x"]
     assert [layer.output for layer in turned[1:]] == [*rewritten.outputs]
-
-
-def test_channels_that_are_dealt_out_need_one_transpose() -> None:
-    first = ChannelsFirst(0, 1, 4, 8, 8)
-    net = first.net
-    last = net.add(RELU, net.input("last", f32(1, 8, 8, 4)))
-    groups = net.add(ops.Reshape((1, 2, 2, 8, 8)), net.add(TO_NCHW, last))
-    dealt = net.add(ops.Transpose((0, 2, 1, 3, 4)), groups)
-    net.output("y", net.add(TO_NHWC, net.add(ops.Reshape((1, 4, 8, 8)), dealt)))
-    rewritten = after("cancel_transposes", net)
-    assert names(rewritten) == ["Activation", "Reshape", "Transpose", "Reshape"]
-    assert rewritten.layers[1].operation == ops.Reshape((1, 8, 8, 2, 2))
-    assert rewritten.layers[2].operation == ops.Transpose((0, 1, 2, 4, 3))
 
 
 def test_a_transpose_in_front_of_a_mean_moves_after_it() -> None:

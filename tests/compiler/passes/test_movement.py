@@ -10,7 +10,7 @@ from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import Value
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.models.networks import ADD, MUL, RELU, f32
-from tests.support.passes import after, after_pass, layer_named, names
+from tests.support.passes import after, after_pass, names
 
 TO_NCHW = ops.Transpose((0, 3, 1, 2))
 TO_NHWC = ops.Transpose((0, 2, 3, 1))
@@ -21,40 +21,12 @@ def network_of(*shape: int, info: TensorInfo | None = None) -> tuple[Network, Va
     return net, net.input("x", info or f32(*shape))
 
 
-def test_a_transpose_and_its_inverse_go() -> None:
-    net, x = network_of(1, 3, 4, 5)
-    net.output("y", net.add(RELU, net.add(TO_NHWC, net.add(TO_NCHW, x))))
-    assert names(after("cancel_transposes", net)) == ["Activation"]
-
-
-def test_consecutive_transposes_become_one() -> None:
-    net, x = network_of(2, 3, 4, 5)
-    for perm in ((1, 0, 2, 3), (0, 1, 3, 2), (3, 0, 2, 1)):
-        x = net.add(ops.Transpose(perm), x)
-    net.output("y", x)
-    (layer,) = after("cancel_transposes", net).layers
-    # Axes of x in the order of y: (1,0,2,3), its two last swapped, then (3,0,2,1) of that.
-    assert layer.operation == ops.Transpose((2, 1, 3, 0))
-
-
 def test_a_transpose_that_is_an_output_stays() -> None:
     net, x = network_of(2, 3, 4, 5)
     turned = net.add(TO_NCHW, x)
     net.output("turned", turned)
     net.output("y", net.add(TO_NHWC, turned))
     assert names(after("cancel_transposes", net)) == ["Transpose"]
-
-
-def test_transposes_cancel_around_elementwise_layers() -> None:
-    net, x = network_of(1, 3, 4, 5)
-    other = net.input("other", f32(1, 3, 4, 5))
-    per_channel = net.constant(np.arange(5, dtype=np.float32).reshape(5, 1, 1))
-    left = net.add(MUL, net.add(TO_NCHW, x), per_channel, name="scaled")
-    left = net.add(RELU, left)
-    total = net.add(ADD, left, net.add(TO_NCHW, other))
-    net.output("y", net.add(TO_NHWC, total))
-    rewritten = after("cancel_transposes", net)
-    assert names(rewritten) == ["ElementwiseBinary", "Activation", "ElementwiseBinary"]
 
 
 def test_a_constant_of_lower_rank_is_broadcast_as_before() -> None:
@@ -116,24 +88,6 @@ def test_a_backend_that_does_not_reshape_keeps_its_transpose() -> None:
     assert after_pass("reshape_transposes", graph, only, ReferenceBackend()) is graph
 
 
-def test_reshapes_of_reshapes_are_one() -> None:
-    net, x = network_of(4, 6)
-    y = net.add(ops.Reshape((2, 12)), x, name="first")
-    y = net.add(ops.ExpandDims(0), y, name="second")
-    net.output("y", net.add(ops.Reshape((3, 8)), y, name="third"))
-    merged = after("merge_reshapes", net)
-    (layer,) = merged.layers
-    assert layer.operation == ops.Reshape((3, 8))
-    assert layer_named(merged, "third") == ("first", "second", "third")
-
-
-def test_reshapes_that_return_to_the_shape_go() -> None:
-    net, x = network_of(4, 6)
-    y = net.add(ops.Reshape((2, 12)), net.add(RELU, x))
-    net.output("y", net.add(ops.Reshape((4, 6)), y))
-    assert names(after("merge_reshapes", net)) == ["Activation"]
-
-
 def test_a_reshape_that_others_read_stays_beside_the_merged_one() -> None:
     net, x = network_of(4, 6)
     y = net.add(ops.Reshape((2, 12)), x)
@@ -157,14 +111,6 @@ def test_siblings_with_other_scales_stay() -> None:
         net.output(f"y{scale}", net.add(ops.Quantize(), x, output=info))
     graph = net.build()
     assert after_pass("merge_equal_siblings", graph) is graph
-
-
-def test_elementwise_layers_broadcast_themselves() -> None:
-    net, x = network_of(2, 3)
-    wide = net.add(ops.BroadcastTo((4, 2, 3)), x)
-    other = net.input("other", f32(4, 2, 3))
-    net.output("y", net.add(ADD, wide, other))
-    assert names(after("remove_broadcasts", net)) == ["ElementwiseBinary"]
 
 
 def test_a_broadcast_that_gives_the_shape_stays() -> None:

@@ -67,12 +67,6 @@ def test_convolutions_pad_themselves(reader: Operation, data_type: DataType) -> 
     assert layer_named(folded, "reader") == ("frame", "reader")
 
 
-def test_padding_as_much_as_same_is_written_so() -> None:
-    frame = ((0, 0), (1, 1), (1, 1), (0, 0))
-    folded = after("fold_pad", network_of(ops.Pad(frame), ops.Convolution2d()))
-    assert folded.layers[0].operation.padding is Padding.SAME  # type: ignore[attr-defined]
-
-
 @pytest.mark.slow
 def test_images_with_channels_in_front_are_padded_along_their_sides() -> None:
     frame = ((0, 0), (0, 0), (1, 1), (2, 0))

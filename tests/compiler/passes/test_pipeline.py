@@ -11,8 +11,8 @@ from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo,
 from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext
 from armpy.errors import GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Rewriter
-from armpy_testing.models.networks import ADD, RELU, chain, f32, floats
-from tests.support.passes import OFF, after_passes, idle_passes, names, run
+from armpy_testing.models.networks import ADD, RELU, f32, floats
+from tests.support.passes import after_passes, names, run
 
 
 def everything() -> Network:
@@ -72,12 +72,6 @@ def test_a_pass_that_is_switched_off_does_not_run() -> None:
     assert after_passes(graph, without) is graph
 
 
-@pytest.mark.parametrize("graph", [chain(3), everything().build()], ids=["nothing", "much"])
-def test_what_is_said_to_be_idle_is_idle(graph: Graph) -> None:
-    for name, run_pass in idle_passes(graph).items():
-        assert run_pass(graph, PassContext(OptimizerOptions(), ())) is graph, name
-
-
 def doubling(graph: Graph, context: PassContext) -> Graph:
     """A pass of an application's: every clamp is done twice."""
     rewriter = Rewriter(graph)
@@ -117,22 +111,6 @@ def test_applications_passes_run_in_their_order_after_the_built_in_ones() -> Non
 def test_a_pass_of_a_built_in_name_takes_its_place() -> None:
     options = OptimizerOptions(passes={"merge_reshapes": doubling})
     assert names(after_passes(clamps().build(), options)) == ["Activation"] * 2
-
-
-def test_applications_passes_are_part_of_loading() -> None:
-    def negative(graph: Graph, context: PassContext) -> Graph:
-        rewriter = Rewriter(graph)
-        for layer in graph.layers:
-            layer_kept = rewriter.keep(layer)
-            turned = rewriter.insert(
-                ops.ElementwiseUnary(ops.UnaryOperation.NEG), [layer_kept.output], "turned"
-            )
-            rewriter.alias(layer.output, turned.output)
-        return rewriter.finish()
-
-    options = OptimizerOptions(passes={**OFF, "negative": negative})
-    got = run(clamps(), {"x": floats(-1, 0, 1, 2)}, options=options)["y"]
-    np.testing.assert_array_equal(got, floats(0, 0, -1, -2))
 
 
 def renamed(graph: Graph, context: PassContext) -> Graph:

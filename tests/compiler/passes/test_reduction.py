@@ -9,7 +9,7 @@ import pytest
 from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
-from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
+from armpy import DataType, Network, OptimizerOptions, TensorInfo, ops
 from armpy.backend import IBackendInternal, ReasonCode, Support
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, verify_graph
@@ -84,27 +84,6 @@ def test_results_are_right_to_float16(backend: tuple[NumbaBackend, ...]) -> None
     assert not np.array_equal(got, expected)  # it was float16 indeed
     # 144 terms of about 3, each rounded to 11 bits.
     np.testing.assert_allclose(got, expected, rtol=5 * 2.0**-10, atol=0.25)
-
-
-def test_each_tensor_is_converted_once() -> None:
-    net = Network()
-    x = net.input("x", f32(4))
-    double = net.add(ADD, x, x)
-    net.output("y", double)
-    net.output("z", net.add(MUL, double, x))
-    rewritten = reduced(net.build())
-    assert names(rewritten) == ["Cast", "ElementwiseBinary", "ElementwiseBinary", "Cast", "Cast"]
-
-
-def test_layers_that_compute_nothing_are_not_converted_alone() -> None:
-    net = Network()
-    info = TensorInfo(None, DataType.QASYMM_S8, Quantization.per_tensor(0.1))
-    value = net.add(
-        ops.Quantize(), net.add(ops.Reshape((4,)), net.input("x", f32(2, 2))), output=info
-    )
-    net.output("y", net.add(ops.Dequantize(), net.add(RELU, value)))
-    graph = net.build()
-    assert reduced(graph) is graph
 
 
 def test_constants_beyond_float16_keep_their_layer_in_float32() -> None:

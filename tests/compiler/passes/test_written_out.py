@@ -71,25 +71,6 @@ def joined(net: Network) -> Graph:
     return result
 
 
-@pytest.mark.parametrize("square", ["power", "product", "unary"])
-def test_layer_normalisation_is_one_layer(square: str) -> None:
-    net = Network()
-    net.output("y", normalised(net, net.input("x", f32(2, 3, 8)), square))
-    (layer,) = joined(net).layers
-    assert isinstance(layer.operation, ops.LayerNormalization)
-    assert layer.operation.axes == (2,)
-    assert layer.operation.eps == pytest.approx(1e-5)
-    assert len(layer.origins) == 9
-
-
-@pytest.mark.parametrize("form", range(3))
-def test_gelu_is_one_layer(form: int) -> None:
-    net = Network()
-    net.output("y", gelu(net, net.input("x", f32(2, 8)), form))
-    (layer,) = joined(net).layers
-    assert layer.operation == ops.Activation(ops.ActivationFunction.GELU)
-
-
 @pytest.mark.parametrize("form", range(3))
 def test_other_factors_are_no_gelu(form: int) -> None:
     net = Network()
