@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from armpy_compat.litert.compiled_model import (
     CompiledModel,
     CpuKernelMode,
     CpuOptions,
-    Environment,
     HardwareAccelerator,
     Options,
     TensorBuffer,
@@ -64,17 +61,6 @@ def test_a_signature_runs_by_index_and_by_name(two: CompiledModel) -> None:
     assert total.read(2, np.float32).tolist() == [11.0, 22.0]
 
 
-def test_a_file_without_signatures_has_one_of_its_tensors_names(tmp_path: Path) -> None:
-    path = tmp_path / "model.tflite"
-    path.write_bytes(models.doubling())
-    model = CompiledModel.from_file(str(path))
-    name = "<placeholder signature>"
-    assert model.get_signature_list() == {name: {"inputs": ["x"], "outputs": ["y"]}}
-    assert model.get_input_buffer_requirements(0) == {"buffer_size": 8, "supported_types": [1]}
-    assert model.get_output_buffer_requirements(0)["buffer_size"] == 8
-    assert model.is_fully_accelerated()
-
-
 def test_an_input_is_resized() -> None:
     model = CompiledModel.from_buffer(models.doubling(is_open=True))
     with pytest.raises(RuntimeError, match="code=1, message=Attempting to resize dimension 1"):
@@ -99,16 +85,6 @@ def test_an_input_is_resized() -> None:
 )
 def test_options_choose_backends(options: Options) -> None:
     assert run(CompiledModel.from_buffer(models.two_signatures(), options=options)) == [-1.0, -2.0]
-
-
-def test_options_that_cannot_be_had_are_refused() -> None:
-    content = models.doubling()
-    with pytest.raises(ValueError, match="Pass either options or hardware_accel"):
-        CompiledModel.from_buffer(content, HardwareAccelerator.CPU, options=Options())
-    with pytest.raises(RuntimeError, match="Failed to load model from buffer"):
-        CompiledModel.from_buffer(b"no model")
-    with pytest.raises(ValueError, match="either options or environment path"):
-        Environment.create(options=Environment.create().options, runtime_path="a")
 
 
 def test_wrong_names_indexes_and_buffers_are_refused(two: CompiledModel) -> None:
@@ -144,23 +120,3 @@ def test_a_buffer_of_an_array_is_its_memory() -> None:
     assert buffer.read(3, np.uint8).tolist() == [7, 8, 2]
     with pytest.raises(ValueError, match="must be C-contiguous"):
         TensorBuffer.create_from_host_memory(array[:, ::2])
-
-
-def test_bytes_beyond_a_buffer_are_refused() -> None:
-    buffer = TensorBuffer.create_from_host_memory(A.copy())
-    with pytest.raises(RuntimeError, match="source buffer is larger"):
-        buffer.write(np.zeros(3, np.float32))
-    with pytest.raises(RuntimeError, match="destination buffer is larger"):
-        buffer.read(3, np.float32)
-    with pytest.raises(ValueError, match="Unsupported dtype: float64"):
-        buffer.write(np.zeros(1))
-    with pytest.raises(ValueError, match="data_array must be a NumPy array"):
-        buffer.write([1.0])  # type: ignore[arg-type]
-    buffer.destroy()
-    buffer.destroy()
-    with pytest.raises(RuntimeError, match="ReadTensorToBuffer: invalid capsule"):
-        buffer.read(1, np.float32)
-    with pytest.raises(RuntimeError, match="GetTensorDetails: invalid capsule"):
-        buffer.get_tensor_details()
-    with pytest.raises(ValueError, match="TensorBuffer has been destroyed"):
-        _ = buffer.capsule

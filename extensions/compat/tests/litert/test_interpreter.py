@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,29 +116,6 @@ def test_tensors_between_layers_are_there_if_preserved() -> None:
     other.invoke()
     with pytest.raises(ValueError, match="set experimental_preserve_all_tensors"):
         other.get_tensor(1)
-
-
-def test_a_tensor_whose_name_another_has_is_not_preserved() -> None:
-    content = models.doubling(middle="y")
-    interpreter = allocated(content, experimental_preserve_all_tensors=True)
-    interpreter.set_tensor(0, X)
-    interpreter.invoke()
-    names = [details["name"] for details in interpreter.get_tensor_details()]
-    assert names == ["x", "y", "y", "one"]
-    np.testing.assert_array_equal(interpreter.get_tensor(2), TWICE_PLUS_ONE)  # an output
-    with pytest.raises(ValueError, match="Tensor data is null"):
-        interpreter.get_tensor(1)
-
-
-def test_the_file_may_be_removed_once_it_is_open(tmp_path: Path) -> None:
-    path = tmp_path / "model.tflite"
-    path.write_bytes(models.doubling())
-    interpreter = Interpreter(path)
-    path.unlink()
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, X)
-    interpreter.invoke()
-    np.testing.assert_array_equal(interpreter.get_tensor(2), TWICE_PLUS_ONE)
 
 
 def test_strings_are_bytes() -> None:

@@ -69,24 +69,6 @@ def test_sequences_may_be_as_long_as_an_open_dimension(size: str) -> None:
         np.testing.assert_array_equal(np.stack(parts)[:, 0], X[:rows])
 
 
-def test_metadata_is_the_file_s(tmp_path: Path) -> None:
-    model = onnx.parser.parse_model(HEAD + "named (float[1] x) => (float[1] y) { y = Neg (x) }")
-    model.producer_name, model.domain, model.model_version = "maker", "org.example", 3
-    model.doc_string, model.graph.doc_string = "about", "about the graph"
-    model.metadata_props.add(key="characters", value="abc")
-    path = tmp_path / "model.onnx"
-    path.write_bytes(model.SerializeToString())
-    session = ort.InferenceSession(path, providers=CPU_REF)
-    meta = session.get_modelmeta()
-    assert (meta.producer_name, meta.graph_name, meta.domain) == ("maker", "named", "org.example")
-    assert (meta.description, meta.graph_description, meta.version) == (
-        "about",
-        "about the graph",
-        3,
-    )
-    assert meta.custom_metadata_map == {"characters": "abc"}
-
-
 def test_providers_are_armpy_s_backends() -> None:
     available = ort.get_available_providers()
     assert available[-1] == ort.get_all_providers()[-1] == "CPUExecutionProvider"
@@ -95,20 +77,6 @@ def test_providers_are_armpy_s_backends() -> None:
     assert session.get_providers() == ["CpuRefExecutionProvider", "CPUExecutionProvider"]
     placement = session._sess.model.placement  # type: ignore[union-attr]
     assert placement is None or set(placement.layers_by_backend) == {"CpuRef"}
-
-
-def test_providers_of_other_builds_are_left_out_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not in available provider"):
-        session = ort.InferenceSession(
-            TWICE, providers=[("CUDAExecutionProvider", {"device_id": 0}), *CPU_REF]
-        )
-    assert session.get_providers() == ["CpuRefExecutionProvider", "CPUExecutionProvider"]
-    with (
-        pytest.warns(UserWarning, match="InvalidProvider"),
-        pytest.raises(RuntimeError, match="Unknown Provider Type: InvalidProvider"),
-    ):
-        session.set_providers(["InvalidProvider"])
-    np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], X + X)
 
 
 def test_an_initializer_among_the_inputs_can_be_given() -> None:
@@ -168,13 +136,6 @@ def test_external_data_of_a_model_in_memory_is_read(way: str, tmp_path: Path) ->
         options.add_session_config_entry(entry, str(tmp_path))
     (output,) = opened(_beside(8), options).run(None, {"x": np.ones(2, np.float32)})
     np.testing.assert_array_equal(output, [2, 3])
-
-
-def test_sequences_are_lists() -> None:
-    session = opened(content("graph (seq(float[2]) x) => (seq(float[2]) y) { y = Identity (x) }"))
-    assert session.get_inputs()[0].type == "seq(tensor(float))"
-    (y,) = session.run(None, {"x": [X[0], X[1]]})
-    np.testing.assert_array_equal(y, X[:2])
 
 
 def test_sessions_do_not_interfere_and_run_in_many_threads() -> None:

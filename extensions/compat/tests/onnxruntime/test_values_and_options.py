@@ -72,25 +72,6 @@ def test_bound_arrays_are_read_and_written_in_place() -> None:
     assert [array.shape for array in binding.copy_outputs_to_cpu()] == [(3, 2), (3, 2)]
 
 
-def test_options_keep_what_they_are_given() -> None:
-    options = ort.SessionOptions()
-    assert options.graph_optimization_level == ort.GraphOptimizationLevel(99)
-    assert options.enable_cpu_mem_arena
-    options.intra_op_num_threads = 2
-    options.log_severity_level = 4
-    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
-    assert (options.intra_op_num_threads, options.log_severity_level) == (2, 4)
-    assert str(options.execution_mode) == "ExecutionMode.ORT_PARALLEL"
-    with pytest.raises(TypeError, match=r"intra_op_num_threads: expected int; got '2'"):
-        options.intra_op_num_threads = "2"  # type: ignore[assignment]
-    with pytest.raises(AttributeError):
-        options.foo = 3  # type: ignore[attr-defined]
-    options.add_session_config_entry("key", "value")
-    assert options.get_session_config_entry("key") == "value"
-    with pytest.raises(RuntimeError, match="does not have configuration with key: other"):
-        options.get_session_config_entry("other")
-
-
 def test_the_model_is_written_where_the_options_say(tmp_path: Path) -> None:
     options = ort.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
@@ -115,17 +96,6 @@ def test_profiles_have_the_form_of_onnx_runtime_s(tmp_path: Path) -> None:
     assert {node["args"]["provider"] for node in nodes} == {"CpuRefExecutionProvider"}
     assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in events)
     assert opened().end_profiling() == ""
-
-
-def test_functions_of_the_process() -> None:
-    assert ort.get_device() == "CPU"
-    assert ort.get_version_string() == ort.__version__
-    assert "armpy" in ort.get_build_info()
-    ort.set_default_logger_severity(3)
-    ort.disable_telemetry_events()
-    ort.set_seed(1)
-    with pytest.raises(RuntimeError, match="Invalid logging severity"):
-        ort.set_default_logger_severity(7)
 
 
 @pytest.mark.slow

@@ -122,24 +122,10 @@ def test_a_profile_has_times_of_each_call(
     assert profiler.event_log().count("EnqueueWorkload") == 3  # two calls and their statistics
 
 
-def test_unloaded_networks_are_gone() -> None:
-    loaded = _Loaded()
-    loaded.runtime.UnloadNetwork(0)
-    with pytest.raises(RuntimeError, match=r"Failed to unload network\."):
-        loaded.runtime.UnloadNetwork(0)
-    with pytest.raises(RuntimeError, match="Failed to get profiler"):
-        loaded.runtime.GetProfiler(0)
-
-
 def test_cpu_acc_is_numba_acc_and_the_order_of_preferences_holds(loaded: _Loaded) -> None:
     spec = loaded.runtime.GetDeviceSpec()
     assert {"CpuAcc", "CpuRef"} <= {backend.Get() for backend in spec.GetSupportedBackends()}
     assert spec.armpy_ids(["GpuAcc", "CpuRef", "CpuAcc", "CpuRef"]) == ["CpuRef", "NumbaAcc"]
-
-
-def test_bfloat16_is_refused_as_in_24_02() -> None:
-    with pytest.raises(RuntimeError, match="BFloat16 optimization is currently ignored"):
-        _Loaded(ann.OptimizerOptions(False, False, True))
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
@@ -155,11 +141,6 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         ann.IOnnxParser().CreateNetworkFromBinaryFile("/nope")
     with pytest.raises(RuntimeError, match="Cannot read the file /nope"):
         ann.IDeserializer().CreateNetworkFromBinary("/nope")
-
-
-def test_a_parsed_network_takes_no_layers(loaded: _Loaded) -> None:
-    with pytest.raises(RuntimeError, match="takes no more layers"):
-        loaded.network.AddFloorLayer()
 
 
 def test_the_drawing_has_layers_and_shapes(loaded: _Loaded, tmp_path: Path) -> None:

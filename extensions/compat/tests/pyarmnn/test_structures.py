@@ -98,39 +98,12 @@ def test_a_list_is_a_copy_each_time() -> None:
     assert descriptor.m_Axis == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: ann.Convolution2dDescriptor(3), r"takes 1 positional argument but 2 were given"),
-        (lambda: ann.FillDescriptor("a"), "overloaded function 'new_FillDescriptor'"),
-        (lambda: ann.MeanDescriptor([1]), "overloaded function 'new_MeanDescriptor'"),
-        (lambda: ann.TensorInfo("a"), "overloaded function 'new_TensorInfo'"),
-        (lambda: ann.ConcatDescriptor(-1), "overloaded function 'new_ConcatDescriptor'"),
-        (lambda: ann.BackendOptions("a"), "overloaded function 'new_BackendOptions'"),  # type: ignore[arg-type]
-        (lambda: ann.INetworkProperties(True), "overloaded function 'new_INetworkProperties'"),
-    ],
-)
-def test_wrong_arguments_of_a_constructor_are_refused(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(TypeError, match=text):
-        call()
-
-
 def test_structures_of_equal_members_are_equal() -> None:
     first, second = ann.PadDescriptor([(1, 2)], 3.0), ann.PadDescriptor([(1, 2)], 3.0)
     assert first == second
     second.m_PaddingMode = ann.PaddingMode_Reflect
     assert first != second
     assert first != ann.FillDescriptor()
-
-
-def test_network_properties_take_the_form_of_20_08_and_are_read_only() -> None:
-    properties = ann.INetworkProperties(True, False)
-    assert (properties.m_ImportEnabled, properties.m_ExportEnabled) == (True, False)
-    assert properties.m_InputSource == ann.MemorySource_Undefined
-    with pytest.raises(AttributeError, match="m_AsyncEnabled"):
-        properties.m_AsyncEnabled = True  # type: ignore[misc]
 
 
 def test_a_star_import_gives_classes_and_functions_as_pyarmnn_does() -> None:

@@ -91,17 +91,6 @@ def test_first_calls_with_input_shapes_are_timed_apart() -> None:
     assert only_first.armpy.call_us == {}
 
 
-def test_programs_that_draw_numbers_draw_the_same_ones() -> None:
-    path = program(
-        "import random",
-        "value = random.random() + np.random.rand() + hash('text') % 7",
-        "opened().run(None, rows(1, value))",
-    )
-    result = try_program(path, rounds=1)
-    assert result.is_same
-    assert result.models[0].answers.other_inputs == 0
-
-
 def test_a_program_that_a_signal_ends_on_armpy_alone_is_compared_with_nothing() -> None:
     path = program(
         "session = opened()",
@@ -134,45 +123,6 @@ def test_threads_bindings_values_and_callbacks_are_recorded() -> None:
     result = try_program(path, rounds=1)
     assert (result.total, result.equal) == (44, 44), [*result.remarks()]
     assert result.is_same
-
-
-def test_arguments_by_name_and_run_options_are_recorded() -> None:
-    path = program(
-        "session, options = opened(), ort.RunOptions()",
-        "session.run(output_names=['y'], input_feed=rows(1), run_options=options)",
-        "values = {'x': ort.OrtValue.ortvalue_from_numpy(rows(2)['x'])}",
-        "session.run_with_ort_values(['y'], values, options)",
-        "done = threading.Event()",
-        "arguments = dict(callback=lambda *_: done.set(), user_data=None, run_options=options)",
-        "session.run_async(output_names=['y'], input_feed=rows(3), **arguments)",
-        "done.wait()",
-        "binding = session.io_binding()",
-        "binding.bind_cpu_input('x', rows(4)['x'])",
-        "binding.bind_output('y')",
-        "session.run_with_iobinding(binding, run_options=options)",
-    )
-    result = try_program(path, rounds=1)
-    assert (result.total, result.equal) == (4, 4), [*result.remarks()]
-    # The inputs of the binding have no shapes in the record.
-    assert result.models[0].num_shapes == 4
-
-
-def test_values_that_cannot_be_recorded_do_not_end_the_program() -> None:
-    path = program(
-        "class Unreadable:",
-        "    def numpy(self):",
-        "        raise RuntimeError('on another device')",
-        "session = opened()",
-        "for call, more in ((session.run, ()), (session.run_async, (print, None))):",
-        "    try:",
-        "        call(['y'], {'x': Unreadable()}, *more)",
-        "    except Exception as error:",
-        "        assert 'another device' not in str(error)",
-        "session.run(None, rows(1))",
-    )
-    result = try_program(path, rounds=1)
-    assert result.own_ending == result.armpy_ending, [*result.remarks()]
-    assert result.equal == 1
 
 
 def test_what_armpy_lacks_is_named_and_status_1() -> None:
