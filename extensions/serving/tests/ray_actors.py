@@ -56,24 +56,3 @@ class Killer:
     def __exit__(self, *exc_info: object) -> None:
         self._ends.set()
         self._thread.join()
-
-
-def file_memory(pid: int, ending: str) -> tuple[int, int]:
-    """Bytes of mapped files that end so: those in memory, and the process's share of them.
-
-    Notes
-    -----
-    What several processes have mapped is divided by their number: the shares of all of them are
-    what the files take of the machine.
-    """
-    resident = share = 0
-    is_ours = False
-    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
-        name, _, rest = line.partition(" ")
-        if not name.endswith(":"):
-            is_ours = line.endswith(ending)
-        elif is_ours and name in ("Rss:", "Pss:"):
-            amount = 1024 * int(rest.split()[0])
-            resident += amount if name == "Rss:" else 0
-            share += amount if name == "Pss:" else 0
-    return resident, share

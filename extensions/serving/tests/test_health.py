@@ -197,12 +197,6 @@ def test_metrics_have_the_intended_backend_and_those_that_run_layers() -> None:
         assert value_of(served, "armpy_fallback_share", intended="NumbaAcc") == 0.5
 
 
-def test_a_model_as_intended_has_no_fallbacks(model: Model) -> None:
-    served = ServedModel(model, "m")
-    assert value_of(served, "armpy_backend_share", backend="CpuRef") == 1
-    assert value_of(served, "armpy_fallback_share", intended="CpuRef") == 0
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the system has no /proc")
 def test_a_backend_in_quarantine_is_not_ready_and_comes_back() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,13 +89,6 @@ def test_threads_are_the_processors_of_a_task(num_cpus: float, threads: int) -> 
     assert assigned() is None  # this process is none of Ray's
 
 
-def test_what_is_sent_to_an_actor_is_small(tmp_path: Path) -> None:
-    file = write_row_model(tmp_path / "wide.tflite", 1, width=1024, classes=1024)
-    sent, _ = armpy_serving.ray.predictor(file)["fn_constructor_args"]
-    assert file.stat().st_size > 4_000_000
-    assert len(ray.cloudpickle.dumps(sent)) < 1000
-
-
 def test_a_node_without_the_file_gets_it_once(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     arguments = armpy_serving.ray.predictor(file, num_actors=2, num_cpus=0.5, batch_size=10)
@@ -145,46 +137,6 @@ def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
     print(f"{count} rows in {took_s:.1f} s, {len(killer.killed)} kills, {len(workers)} workers")
     assert len(killer.killed) >= (10 if IS_CAMPAIGN else 1)
     assert len(workers) > 2
-
-
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux reports mappings")
-def test_a_nodes_memory_holds_the_weights_once(tmp_path: Path) -> None:
-    from .ray_actors import WatchedPredictor, file_memory
-
-    width = effort(2048)  # 16 MiB of weights, or 64
-    file = write_row_model(tmp_path / "wide.tflite", 1, width=width, classes=width)
-    folder = tmp_path / "actors"
-    folder.mkdir()
-    arguments = armpy_serving.ray.predictor(file, num_actors=2, num_cpus=0.5, batch_size=32)
-    arguments["fn"] = WatchedPredictor
-    arguments["fn_constructor_args"] += (folder, 0.05)
-    measured: dict[int, tuple[int, int]] = {}
-
-    def measure() -> None:
-        # Both actors have run by the end; the memory that they have mapped by then counts.
-        while not over.wait(0.2):
-            for path in folder.iterdir():
-                measured[int(path.name)] = file_memory(int(path.name), ".armpy")
-
-    over = threading.Event()
-    thread = threading.Thread(target=measure)
-    thread.start()
-    try:
-        ids = ray.data.range(1024, override_num_blocks=16)
-        data = ids.map_batches(
-            lambda batch: {**batch, "x": np.ones((len(batch["id"]), width), np.float32)}
-        )
-        parts = [*data.map_batches(**arguments).iter_batches(batch_format="numpy")]
-    finally:
-        over.set()
-        thread.join()
-    assert len({*np.concatenate([part["pid"] for part in parts]).tolist()}) == 2
-    weight_bytes = 4 * width * width
-    residents = [resident for resident, _ in measured.values()]
-    shares = [share for _, share in measured.values()]
-    print(f"weights {weight_bytes}, resident {residents}, shares {shares}")
-    assert min(residents) >= weight_bytes
-    assert sum(shares) < 1.25 * weight_bytes
 
 
 def test_a_job_goes_on_where_it_was_left(tmp_path: Path) -> None:

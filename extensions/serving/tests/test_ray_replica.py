@@ -18,11 +18,6 @@ from armpy.errors import (
     DeadObjectError,
     ModelUnavailableError,
 )
-from armpy.frontends.tflite_writer.tflite import write_tflite
-from armpy.graph.network import Network
-from armpy.ops import FullyConnected
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_serving import Batcher, health
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_testing.digits import MODEL as DIGITS
@@ -65,19 +60,6 @@ def test_a_request_may_have_any_number_of_rows(make: Make, count: int) -> None:
     np.testing.assert_array_equal(answers["output_0"], expected(count))
 
 
-@pytest.mark.slow
-def test_large_and_small_requests_are_answered_side_by_side(make: Make) -> None:
-    replica = of_digits(make)
-    counts = (100, 1, 100, 3, 100)
-
-    async def ask() -> list[Any]:
-        asked = [replica.run({"image": pixels(np.arange(count))}) for count in counts]
-        return await asyncio.gather(*asked)
-
-    for count, answers in zip(counts, asyncio.run(ask()), strict=True):
-        np.testing.assert_array_equal(answers["output_0"], expected(count))
-
-
 def test_a_requests_other_rows_are_given_up_with_one_that_fails(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,27 +85,6 @@ def test_a_requests_other_rows_are_given_up_with_one_that_fails(
 
     monkeypatch.setattr(Batcher, "run_async", run_async)
     asyncio.run(ask())
-
-
-def write_open_model(path: Path, default: tuple[int, int] | None) -> Path:
-    """Write a model whose rows are of an open width, of which its layers take 6 alone."""
-    net = Network()
-    info = TensorInfo((None, None), DataType.FLOAT32)
-    value = net.input("x", info, default_shape=default)
-    kernel = net.constant(np.ones((3, 6), np.float32))
-    net.output("y", net.add(FullyConnected(), value, kernel, name="y"))
-    write_tflite(net.build(), path)
-    return path
-
-
-@pytest.mark.parametrize("default", [None, (2, 6)])
-def test_a_model_with_open_dimensions_is_healthy(
-    make: Make, tmp_path: Path, default: tuple[int, int] | None
-) -> None:
-    replica = make(write_open_model(tmp_path / "open.tflite", default), backends=["CpuRef"])
-    asyncio.run(replica.check())
-    answers = asyncio.run(replica.run({"x": np.ones((20, 6), np.float32)}))
-    np.testing.assert_array_equal(answers["y"], np.full((20, 3), 6, np.float32))
 
 
 def test_a_model_that_fails_its_first_run_makes_no_replica(

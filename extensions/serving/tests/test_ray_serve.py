@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import armpy
 import armpy_serving.ray
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import effort
@@ -199,21 +198,3 @@ def test_no_answer_is_wrong_where_replicas_are_killed(served: Any) -> None:
     # A request that was in a replica when it was killed may be lost; nothing else is.
     assert sum(load.statuses.values()) - load.statuses[200] <= 4 * kills
     assert {*load.statuses} <= {200, 500, 503}
-
-
-def test_no_request_is_lost_where_the_model_is_replaced(served: Any) -> None:
-    from ray import serve
-
-    with Load(2) as load:
-        for _ in range(2):
-            config = {"model": str(DIGITS), "version": time.time()}
-            serve.run(application(user_config=config), route_prefix="/")
-            time.sleep(1.0)
-    print(dict(load.statuses))
-    assert load.wrong == 0
-    assert {*load.statuses} == {200}
-
-
-def test_bytes_are_no_model_for_replicas_that_outlive_them() -> None:
-    with pytest.raises(armpy.InvalidArgumentError, match=r"a path.*got bytes"):
-        armpy_serving.ray.deployment(DIGITS.read_bytes())  # type: ignore[arg-type]

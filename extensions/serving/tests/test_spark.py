@@ -66,21 +66,6 @@ def test_a_table_is_answered_row_by_row(session: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(answers, rows(100) @ weights().T)
 
 
-def test_quantised_pictures_come_flat_and_real(session: Any) -> None:
-    import armpy
-    from armpy_serving.spark import predict_udf
-
-    pixels = np.random.default_rng(3).integers(0, 256, (20, 256)) / 255.0
-    udf = predict_udf(
-        DIGITS, batch_size=8, quantize_inputs=True, dequantize_outputs=True, num_threads=1
-    )
-    pictures = session.createDataFrame([(row.tolist(),) for row in pixels], "pixels array<double>")
-    answers = np.array([row[0] for row in pictures.select(udf("pixels")).collect()])
-    model = armpy.load(DIGITS, quantize_inputs=True, dequantize_outputs=True)
-    alone = [model(row.astype(np.float32).reshape(1, 16, 16, 1))[0] for row in pixels]
-    np.testing.assert_array_equal(answers.astype(np.float32), np.array(alone))
-
-
 def test_types_follow_from_the_model(tmp_path: Path) -> None:
     from pyspark.sql import types
 

@@ -124,14 +124,6 @@ def test_items_are_what_they_were_when_they_were_submitted(model: Model, gate: G
         ]
 
 
-def test_an_answer_has_memory_of_its_own(model: Model) -> None:
-    with Batcher(model, 2, LONG_MS) as batcher:
-        first, second = (batcher.submit({"x": floats(i, i, i)}) for i in (1, 2))
-        first.result(30)["y"][...] = 99
-        assert second.result(30)["y"].tolist() == [3, 3, 3]
-        assert not np.shares_memory(first.result()["y"], second.result()["y"])
-
-
 def test_an_item_with_a_batch_dimension_gets_an_answer_with_one(model: Model) -> None:
     with Batcher(model, 2, 0) as batcher:
         assert batcher.run({"x": floats(1, 2, 3)[None]})["y"].tolist() == [[2, 3, 4]]
@@ -426,22 +418,6 @@ def test_threads_end_with_a_batcher_that_was_not_closed(model: Model) -> None:
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-
-
-def test_statistics_count_items_batches_and_times(model: Model) -> None:
-    with Batcher(model, 2, LONG_MS) as batcher:
-        for future in [batcher.submit({"x": floats(1, 1, 1)}) for _ in range(4)]:
-            future.result(30)
-        statistics = batcher.statistics
-        assert (
-            statistics.items,
-            statistics.batches,
-            statistics.mean_batch,
-            statistics.waiting,
-        ) == (4, 2, 2.0, 0)
-        assert 0 < statistics.execution_ms_median <= statistics.execution_ms_p99
-        assert "0 waiting" in repr(batcher)
-    assert repr(batcher).endswith("closed)")
 
 
 def test_a_callback_that_ends_its_thread_costs_no_other_item_its_answer(

@@ -12,8 +12,6 @@ import armpy
 from armpy import ArmpyError, Model
 from armpy.execution import TensorSpec
 from armpy_serving import status_of
-from armpy_testing.effort import IS_CAMPAIGN
-from armpy_testing.shared import SHARED
 
 from .inference_calls import (
     WAYS,
@@ -22,20 +20,9 @@ from .inference_calls import (
     grpc_modules,
     send,
 )
-from .kserve_server import KServeProcess, kserve_server
+from .kserve_server import KServeProcess
 
 pytest.importorskip("kserve", reason="kserve is not installed")
-
-FEW = [
-    "keras_more/bert_tiny_int8.tflite",
-    "micro/hello_world_float.tflite",
-    "micro/trained_lstm_int8.tflite",
-    "mlperf_tiny/vww_96_float.tflite",
-    "mlperf_tiny/vww_96_int8.tflite",
-    "onnx/mnist.onnx",
-    "operators/any_size.tflite",
-]
-FOLDERS = sorted(path.name for path in (SHARED / "models").glob("*") if path.is_dir())
 
 
 def test_small_models_answer_in_every_way(server: KServeProcess, small_models: Path) -> None:
@@ -51,36 +38,6 @@ def test_a_float16_has_no_typed_contents(server: KServeProcess) -> None:
     request.inputs.add(name="h", datatype="FP16", shape=[1]).contents.fp32_contents.append(1)
     with pytest.raises(CallError, match=r"INVALID_ARGUMENT.*no typed contents"):
         send(server.grpc_address, request)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", FOLDERS if IS_CAMPAIGN else ["."])
-def test_shared_models_answer_in_every_way(folder: str, tmp_path: Path) -> None:
-    if not (SHARED / "models").exists():
-        pytest.skip("test data are not beside the checkout")
-    root = SHARED / "models"
-    names = (root / folder).glob("*") if IS_CAMPAIGN else (root / name for name in FEW)
-    models = {path.stem: path for path in sorted(names) if (can_load(path))}
-    if not models:
-        pytest.skip(f"armpy loads none of {folder}")
-    served = tmp_path / "models"
-    served.mkdir()
-    for name, path in models.items():
-        (served / f"{name}{path.suffix}").symlink_to(path)
-    with kserve_server(served, tmp_path / "log") as running:
-        called = [check_model(running, name, path) for name, path in models.items()]
-    print(f"{folder}: {len(called)} models, {sum(called)} calls")
-    assert sum(called) >= len(models)
-
-
-def check_model(server: KServeProcess, name: str, path: Path) -> int:
-    """Check one model with one row and three; how many calls were compared."""
-    calls = 0
-    with armpy.load(path) as model:
-        open_inputs = any(spec.shape is None or None in spec.shape for spec in model.inputs)
-        for rows in (1, 3) if open_inputs else (1,):
-            calls += check_all_ways(server, name, model, inputs_of(model, rows))
-    return calls
 
 
 def check_all_ways(
@@ -131,14 +88,3 @@ def random_array(
         return random.integers(0, 2, dims).astype(dtype)
     low, high = (-100, 100) if spec.data_type.is_quantized and dtype.kind == "i" else (0, 4)
     return random.integers(low, high, dims).astype(dtype)
-
-
-def can_load(path: Path) -> bool:
-    """Whether armpy takes the file, and answers the same each time."""
-    if path.suffix not in (".tflite", ".onnx") or "RANDOM" in path.name:
-        return False
-    try:
-        armpy.load(path).close()
-    except ArmpyError:
-        return False
-    return True

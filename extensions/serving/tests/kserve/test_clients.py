@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from typing import Any
@@ -82,39 +81,3 @@ def test_tritonclient_over_grpc(server: KServeProcess) -> None:
         timeout=60,
     )
     assert completed.stdout == "[3.0, -4.0]\n", completed.stderr
-
-
-def kserve_request(**options: Any) -> Any:
-    """A request of KServe's."""  # Any: KServe's
-    inputs = []
-    for name, array in MIXED.items():
-        tensor = kserve.InferInput(name, [*array.shape], DATATYPES[name])
-        tensor.set_data_from_numpy(array, **options)
-        inputs.append(tensor)
-    return kserve.InferRequest(model_name="mixed", infer_inputs=inputs, request_id="k")
-
-
-@pytest.mark.parametrize("binary", [True, False])
-def test_the_rest_client_of_kserve(server: KServeProcess, binary: bool) -> None:
-    async def ask() -> Any:  # Any: KServe's
-        client = kserve.InferenceRESTClient(kserve.inference_client.RESTConfig(protocol="v2"))
-        assert await client.is_server_ready(server.url)
-        assert await client.is_model_ready(server.url, "mixed")
-        answer = await client.infer(server.url, kserve_request(binary_data=binary), "mixed")
-        await client.close()
-        return answer
-
-    answer = asyncio.run(ask())
-    assert answer.id == "k"
-    check(answer.get_output_by_name("double").as_numpy())
-
-
-@pytest.mark.parametrize("raw", [True, False])
-def test_the_grpc_client_of_kserve(server: KServeProcess, raw: bool) -> None:
-    async def ask() -> Any:  # Any: KServe's
-        client = kserve.InferenceGRPCClient(server.grpc_address)
-        answer = await client.infer(kserve_request(binary_data=raw))
-        await client.close()
-        return answer
-
-    check(asyncio.run(ask()).get_output_by_name("double").as_numpy())

@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy_testing.models.row_models import write_row_model
-
 from .inference_calls import by_json, by_raw
 from .kserve_server import KServeProcess, kserve_server
 
@@ -72,36 +70,6 @@ def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: P
     options = {"backends": ["CpuRef"], "affinity": {"conv*": "CpuRef"}, "spread": "calls"}
     expected = [environment["ARMPY_SERVING_MODEL_DIR"], options, 7, "127.0.0.1"]
     assert completed.stdout.strip() == str([*expected, 2, "m"])
-
-
-@pytest.mark.parametrize("isolation", [[], ["--isolation", "process"]])
-def test_policies_for_several_devices_are_flags(isolation: list[str], tmp_path: Path) -> None:
-    path = write_row_model(tmp_path / "model.tflite", 1)
-    text = (
-        "import sys\n"
-        "from armpy_serving.kserve import ArmpyModel\n"
-        "from armpy_serving.kserve.options import health_rules, load_options, make_parser\n"
-        "given = make_parser().parse_args(sys.argv[2:])\n"
-        "model = ArmpyModel('m', sys.argv[1], load_options(given), rules=health_rules(given))\n"
-        "model.load()\n"
-        "handle = model.served.model.handle\n"
-        "optimizer = handle.loaded.settings.optimizer\n"
-        "print(len(handle.loaded.spread.backends), handle.in_background,"
-        " optimizer.preference, optimizer.affinity, model.rules)\n"
-        "model.stop()\n"
-    )
-    flags = ["--backends", "NumbaAcc,CpuRef", "--spread", "calls", "--compile", "background"]
-    flags += ["--preference", "least_power", "--affinity", "*=CpuRef", *isolation]
-    flags += ["--ready_when", "compiled", "--hang_s", "7"]
-    completed = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", text, str(path), *flags],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    expected = "2 True least_power {'*': 'CpuRef'} HealthRules(hang_s=7.0, needs_compiled=True)"
-    assert completed.stdout.strip() == expected, completed.stderr
 
 
 def test_running_requests_are_answered_before_it_ends(small_models: Path, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from armpy import ModelNotFoundError
 from armpy.errors import InvalidArgumentError
 from armpy_serving.protocol_kit.answers import check_error
 
@@ -21,7 +20,6 @@ pytest.importorskip("kserve", reason="kserve is not installed")
 
 from armpy_serving.kserve import ArmpyModelRepository
 from armpy_serving.kserve.__main__ import main
-from armpy_serving.kserve.data_plane import ArmpyDataPlane
 
 
 def names(repository: ArmpyModelRepository) -> list[str]:
@@ -40,18 +38,6 @@ def test_a_single_model_is_called_as_one_says_and_several_as_their_files(tmp_pat
         names(ArmpyModelRepository(tmp_path, "m"))
 
 
-def test_several_keep_their_names_when_one_is_left(small_models: Path, tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / f"{name}.armpy").write_bytes((small_models / "halves.armpy").read_bytes())
-    repository = ArmpyModelRepository(tmp_path, "m")
-    (tmp_path / "b.armpy").unlink()
-    assert asyncio.run(repository.load("a"))
-    with pytest.raises(ModelNotFoundError):
-        asyncio.run(repository.load("m"))
-    assert names(repository) == ["a"]
-    repository.unload("a")
-
-
 def test_a_single_model_keeps_its_name_when_others_come(small_models: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.armpy", tmp_path / "another.armpy"
     first.write_bytes((small_models / "halves.armpy").read_bytes())
@@ -62,13 +48,6 @@ def test_a_single_model_keeps_its_name_when_others_come(small_models: Path, tmp_
     first.rename(second)  # the only one, in its place
     assert asyncio.run(repository.load("m"))
     repository.unload("m")
-
-
-def test_an_empty_folder_has_an_empty_index_and_cannot_be_served(tmp_path: Path) -> None:
-    repository = ArmpyModelRepository(tmp_path)
-    assert repository.index() == []
-    with pytest.raises(InvalidArgumentError, match="there is no model"):
-        repository.load_models()
 
 
 @pytest.mark.parametrize("option", ["--http_port", "--grpc_port"])
@@ -85,20 +64,6 @@ def test_a_taken_port_is_one_line_before_models_are_loaded(
     assert error.endswith("choose another one.\n")
 
 
-def test_a_server_is_ready_with_all_models_that_it_began_with(small_models: Path) -> None:
-    repository = ArmpyModelRepository(small_models / "halves.armpy", "m")
-    plane = ArmpyDataPlane(repository)
-    assert not asyncio.run(plane.ready())  # there is nothing that it could answer
-    repository.load_models()
-    plane.required = frozenset(repository.get_models())
-    assert asyncio.run(plane.ready())
-    repository.unload("m")
-    assert not asyncio.run(plane.ready())
-    asyncio.run(repository.load("m"))
-    assert asyncio.run(plane.ready())
-    repository.unload("m")
-
-
 def test_an_unloaded_model_takes_readiness_away_until_it_is_loaded(server: KServeProcess) -> None:
     ready = "/v2/health/ready"
     try:
@@ -109,16 +74,6 @@ def test_an_unloaded_model_takes_readiness_away_until_it_is_loaded(server: KServ
         status, _, body = server.send("POST", "/v2/repository/models/halves/load")
     assert (status, json.loads(body)) == (200, {"name": "halves", "load": True})
     assert server.send("GET", ready)[0] == 200
-
-
-@pytest.mark.parametrize("verb", ["load", "unload"])
-def test_no_such_model_is_404(server: KServeProcess, verb: str) -> None:
-    status, _, body = server.send("POST", f"/v2/repository/models/NOSUCH/{verb}")
-    assert status == 404
-    assert "NOSUCH" in json.loads(body)["error"]
-    with pytest.raises(grpc_modules().grpc.RpcError) as caught:
-        change(server, verb, "NOSUCH")
-    assert caught.value.code().name == "NOT_FOUND"
 
 
 def test_a_damaged_file_is_a_server_error_with_armpys_text(
@@ -144,38 +99,6 @@ def test_a_load_that_brings_another_model_is_501(server: KServeProcess, word: st
     status, _, answer = server.send("POST", LOAD, body)
     assert status == 501
     assert f"load of model 'halves': the parameter {word}" in check_error(status, answer)
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"{", "not JSON"),
-        (b"\xff", "not JSON"),
-        (b"[" * 100_000, "not JSON"),
-        (b"[]", "got list"),
-        (b"null", "got NoneType"),
-        (b'{"parameters": [1]}', "got list"),
-        (b'{"parameters": null}', "got NoneType"),
-    ],
-)
-def test_a_load_with_a_wrong_body_is_400(server: KServeProcess, body: bytes, message: str) -> None:
-    status, _, answer = server.send("POST", LOAD, body)
-    assert status == 400
-    text = check_error(status, answer)
-    assert "load of model 'halves'" in text
-    assert message in text
-
-
-def test_tritonclient_loads_and_unloads_over_http(server: KServeProcess) -> None:
-    triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
-    client = triton.InferenceServerClient(server.http_address)
-    try:
-        with pytest.raises(triton.InferenceServerException, match="the parameter config"):
-            client.load_model("halves", config="{}")
-        client.unload_model("halves", unload_dependents=True)
-        client.load_model("halves")
-    finally:
-        client.close()
 
 
 def test_models_are_loaded_and_unloaded_by_grpc(server: KServeProcess) -> None:

@@ -94,16 +94,6 @@ def test_a_wrong_call_is_an_invalid_argument(server: KServeProcess, case: str) -
     assert caught.value.code == "INVALID_ARGUMENT"
 
 
-def test_raw_contents_have_to_be_of_every_input(server: KServeProcess) -> None:
-    request = request_of(good())
-    for tensor in request.inputs:
-        tensor.ClearField("contents")
-    request.raw_input_contents.append(b"12345678")
-    with pytest.raises(CallError, match="as many raw contents") as caught:
-        send(server.grpc_address, request)
-    assert caught.value.code == "INVALID_ARGUMENT"
-
-
 NO_VERSION = "request: models have no versions. Expected none; got '1'. Leave the version out."
 
 
@@ -123,18 +113,3 @@ def test_a_version_is_501_whatever_the_body(
     headers = {"Content-Type": "application/json"}
     status, _, answer = server.send(verb, f"/v2/models/mixed/versions/1{path}", body, headers)
     assert (status, check_error(status, answer)) == (501, NO_VERSION)
-
-
-@pytest.mark.parametrize("call", ["ModelInfer", "ModelMetadata", "ModelReady"])
-def test_a_version_is_unimplemented_in_the_same_words(server: KServeProcess, call: str) -> None:
-    modules = grpc_modules()
-    if call == "ModelInfer":
-        request = request_of(good())
-        request.model_version = "1"
-    else:
-        request = getattr(modules.pb, f"{call}Request")(name="mixed", version="1")
-    with modules.grpc.insecure_channel(server.grpc_address) as channel:
-        stub = modules.stub(channel)
-        with pytest.raises(modules.grpc.RpcError) as caught:
-            getattr(stub, call)(request, timeout=60)
-    assert (caught.value.code().name, caught.value.details()) == ("UNIMPLEMENTED", NO_VERSION)

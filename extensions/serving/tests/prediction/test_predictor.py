@@ -28,10 +28,7 @@ from armpy_serving.prediction.process_models import ProcessModels
 from armpy_serving.prediction.row_model import RowModel
 from armpy_serving.prediction.thread_budget import assigned_threads
 from armpy_testing.digits import MODEL as DIGITS
-from armpy_testing.effort import effort
 from armpy_testing.models.row_models import CLASSES, WIDTH, scores, write_row_model
-
-from .fake_cluster import FakeCluster
 
 Array = npt.NDArray[Any]  # Any: of whatever type
 
@@ -111,23 +108,11 @@ def test_no_more_rows_are_executed_at_once_than_is_said(file: Path) -> None:
     assert Predictor(file).prepare().rows == (4 if fixed[0] == 4 else 32)
 
 
-@pytest.mark.slow
-def test_rows_are_fewer_where_they_are_large(tmp_path: Path) -> None:
-    # A row of 4 MiB and one of 12 bytes: three of them are 12 MiB, four more than 16.
-    file = write_row_model(tmp_path / "wide.tflite", None, width=1 << 20)
-    assert Predictor(file).prepare().rows == 2
-
-
 def test_other_columns_are_handed_on_as_they_are(file: Path) -> None:
     ids = np.arange(5)
     answers = Predictor(file)({"id": ids, "x": rows(5)})
     assert [*answers] == ["id", "scores"]
     assert answers["id"] is ids
-
-
-def test_columns_have_the_names_that_they_are_given(file: Path) -> None:
-    predictor = Predictor(file, input_columns={"a": "x"}, output_columns={"b": "scores"})
-    np.testing.assert_array_equal(predictor({"a": rows(5)})["b"], scores(rows(5)))
 
 
 def test_answers_are_in_memory_of_their_own(file: Path) -> None:
@@ -176,15 +161,6 @@ def test_rows_that_are_bytes_or_lists_are_elements(file: Path) -> None:
     column = column_of(*[row.tobytes() for row in rows(3)], *map(list, rows(3)))
     answers = Predictor(file)({"x": column})
     np.testing.assert_array_equal(answers["scores"], scores(np.concatenate([rows(3)] * 2)))
-
-
-@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-@pytest.mark.parametrize("column", [list, tuple])
-def test_lists_and_tuples_of_bytes_are_rows(file: Path, kind: Any, column: Any) -> None:
-    given = rows(5).copy()
-    given[:, -1] = 0  # NumPy cuts trailing zeros of bytes
-    answers = Predictor(file)({"x": column(kind(row.tobytes()) for row in given)})
-    np.testing.assert_array_equal(answers["scores"], scores(given))
 
 
 def test_flat_rows_are_folded() -> None:
@@ -351,16 +327,6 @@ def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
     assert "sign" in str(of_predictor.value)
 
 
-def test_a_compiled_file_is_run_as_it_is(tmp_path: Path) -> None:
-    model = armpy.load(write_row_model(tmp_path / "model.tflite", None))
-    model.prepare({"x": (4, WIDTH)})
-    model.save(tmp_path / "model.armpy")
-    predictor = Predictor(tmp_path / "model.armpy")
-    np.testing.assert_array_equal(predictor({"x": rows(7)})["scores"], scores(rows(7)))
-    assert predictor.prepare().rows == 4
-    assert predictor.prepare().model.is_light
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("kind", ["code", "constants"])
@@ -478,21 +444,6 @@ def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         for first, answers in enumerate(threads.map(predict, range(4))):
             np.testing.assert_array_equal(answers, scores(rows(50, first)))
     assert len(loads) == 2  # of the file, and of its compiled form
-
-
-@pytest.mark.slow
-def test_no_row_is_lost_or_doubled_where_workers_are_killed(tmp_path: Path) -> None:
-    file = write_row_model(tmp_path / "model.tflite", 1)
-    count = effort(12)
-    batches = [
-        {"x": rows(1 + 37 * n % 90, n), "id": np.arange(1 + 37 * n % 90) + 1000 * n}
-        for n in range(count)
-    ]
-    with FakeCluster(Predictor(file), 2) as cluster:
-        answers = cluster.map(batches, kill=range(0, count, 5))
-    for batch, answer in zip(batches, answers, strict=True):
-        np.testing.assert_array_equal(answer["id"], batch["id"])
-        np.testing.assert_array_equal(answer["scores"], scores(batch["x"]))
 
 
 def test_a_process_that_was_forked_makes_a_model_of_its_own(

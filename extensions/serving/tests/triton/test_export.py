@@ -12,7 +12,7 @@ import pytest
 
 import armpy
 from armpy import DataType, InvalidArgumentError, Quantization, TensorInfo
-from armpy_serving.triton.config import TritonOptions, model_config
+from armpy_serving.triton.config import TritonOptions
 from armpy_serving.triton.ensemble import EnsembleOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.step_settings import StepSettings, best_of
@@ -163,15 +163,6 @@ def test_ensemble_has_a_step_on_each_side(tmp_path: Path) -> None:
     with network(info) as model, pytest.raises(InvalidArgumentError, match="best classes"):
         export_model(model, tmp_path / "b", five)
     assert not (tmp_path / "b").exists()
-
-
-def test_scalars_and_empty_dimensions_have_a_form() -> None:
-    with network(TensorInfo((), DataType.FLOAT32)) as model:
-        made = model_config(TritonOptions("m"), model.inputs, model.outputs)
-    assert made["input"][0]["dims"] == [1]  # type: ignore[index]
-    with network(TensorInfo((0, 3), DataType.FLOAT32)) as model:
-        made = model_config(TritonOptions("m"), model.inputs, model.outputs)
-    assert made["input"][0]["dims"] == [-1, 3]  # type: ignore[index]
 
 
 def test_steps_quantise_and_select_the_best() -> None:

@@ -141,26 +141,6 @@ def test_replaced_model_loses_nothing(start: Start, tmp_path: Path, mode: str) -
     assert not outcome.errors, outcome.errors
 
 
-def test_calls_that_are_cancelled_cost_the_others_nothing(start: Start, tmp_path: Path) -> None:
-    put(tmp_path / "repository", times(2, None, WIDTH), queue_delay_us=3000)
-    server = start(tmp_path / "repository")
-
-    def ask(client: Any, number: int, turn: int) -> bool:
-        if number % 2:
-            return doubles(client, number, turn)
-        x = row(number, turn)
-        answer = infer(client, "m", x, client_timeout=0.002)
-        return bool(np.array_equal(answer, 2 * x))
-
-    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
-    assert_no_wrong(outcome)
-    if server.has_crashed():
-        pytest.skip("the server has ended itself, as 2.51 does now and then if callers cancel")
-    assert outcome.errors
-    assert all("Deadline" in text or "CANCEL" in text for text in outcome.errors), outcome.errors
-    assert not load_it(server.grpc, 1.0, doubles).errors
-
-
 FAULTY = """
 import os
 from armpy_testing.backends.faulty_backend import FaultyBackend

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -87,27 +86,6 @@ def test_batch_is_filled_up_to_a_prepared_size_with_a_row_of_its_own(
     answers = instance.execute([request([1, 2], [3, 4]), request([5, 6])])
     assert [values(answer) for answer in answers] == [[[2, 4], [6, 8]], [[10, 12]]]
     assert seen[0].tolist() == [[1, 2], [3, 4], [5, 6], [1, 2]]
-
-
-def test_request_of_no_rows_gets_none(loaded: Loaded) -> None:
-    instance = loaded(doubling(None, 2), max_batch=8)
-    nothing = InferenceRequest([Tensor("x", np.empty((0, 2), np.float32))])
-    (alone,) = instance.execute([nothing])
-    assert alone.error() is None, alone.error().message()
-    assert alone.output_tensors()[0].as_numpy().shape == (0, 2)
-    answers = instance.execute([nothing, request([1, 2])])
-    assert answers[0].output_tensors()[0].as_numpy().shape == (0, 2)
-    assert values(answers[1]) == [[2, 4]]
-
-
-def test_request_alone_goes_in_without_a_copy(
-    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    instance = loaded(doubling(None, 2), max_batch=8)
-    seen = watch_runs(monkeypatch)
-    single = request([1, 2])
-    instance.execute([single])
-    assert seen[0] is single.tensors[0].as_numpy()
 
 
 def test_requests_of_other_shapes_run_in_batches_of_their_own(
@@ -268,15 +246,6 @@ def test_metrics_are_added_up_by_the_server(
         bucket.labels["le"]: bucket.number for bucket in families["armpy_batch_rows_bucket"].values
     }
     assert (buckets["1"], buckets["2"], buckets["+Inf"]) == (1, 2, 2)
-
-
-def test_instances_share_the_cores(adapter: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = importlib.import_module("armpy_serving.triton.settings")
-    monkeypatch.setattr(settings.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    groups = {"instance_group": [{"count": 2}, {"count": 1}]}
-    assert settings.threads_per_instance(groups) == 2
-    assert settings.threads_per_instance({"instance_group": [{"count": 20}]}) == 1
-    assert settings.threads_per_instance({}) == 8
 
 
 def test_files_that_others_can_write_are_used_without_their_code_alone(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +104,6 @@ def test_ensemble_takes_pixels_and_returns_the_best_classes(start: Start, tmp_pa
             client.infer("real", [tensor])
 
 
-def test_clients_that_ask_for_classes_get_labels(start: Start, tmp_path: Path) -> None:
-    from tritonclient import http
-
-    export(transposing(DataType.FLOAT32, 3), tmp_path / "repository", "m", labels=("a", "b", "c"))
-    server = start(tmp_path / "repository")
-    with http.InferenceServerClient(server.http) as client:
-        tensor = http.InferInput("x", (3,), "FP32")
-        tensor.set_data_from_numpy(np.array([1, 3, 2], np.float32))
-        wanted = [http.InferRequestedOutput("y", class_count=2)]
-        labels = client.infer("m", [tensor], outputs=wanted).as_numpy("y")
-    assert [label.decode().split(":")[1:] for label in labels] == [["1", "b"], ["2", "c"]]
-
-
 def proportional_bytes(process: int) -> dict[str, int]:
     """Memory of a process, shared pages by their share; the parts of files and of the model."""
     totals = {"all": 0, "model": 0, "private model": 0}
@@ -161,16 +147,3 @@ def test_instances_share_one_copy_of_the_weights(
     assert mapped < weights_bytes * 1.2, "and once for all"
     assert all(memory["private model"] == 0 for memory in memories)
     assert all(memory["all"] < weights_bytes / 4 + (120 << 20) for memory in memories), memories
-
-
-def test_metrics_of_models_are_among_the_server_s(start: Start, tmp_path: Path) -> None:
-    export(transposing(DataType.FLOAT32, None, 2), tmp_path / "repository", "m", instances=2)
-    server = start(tmp_path / "repository")
-    for _ in range(6):
-        infer(server, "m", "FP32", np.ones((2, 2), np.float32))
-    wanted = 'armpy_requests{code="OK",model="m",version="1"} 6'
-    until = time.monotonic() + 30
-    while wanted not in (page := server.page(server.metrics, "/metrics")):
-        assert time.monotonic() < until, page
-        time.sleep(0.2)
-    assert 'armpy_loads{model="m",version="1"} 2' in page
