@@ -107,19 +107,6 @@ def test_a_transposed_convolution_has_the_size_of_the_documentation(
         np.testing.assert_allclose(output[0], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_positions_are_places_in_the_window_and_the_first_maximum_counts() -> None:
-    x = np.array([[1, 9, 2, 2], [9, 0, 2, 2]], np.float32).reshape(1, 2, 4, 1)
-    file = custom_file(
-        "MaxPoolingWithArgmax2D",
-        [(1, 2, 4, 1)],
-        [(1, 1, 2, 1)] * 2,
-        pool_options(VALID, 2, 2, RELU6),
-    )
-    values, places = run(file, x)
-    assert values.ravel().tolist() == [6, 2]
-    assert places.ravel().tolist() == [np.float32(1 + 0.1), np.float32(0.1)]
-
-
 @pytest.mark.parametrize(("stride", "window"), [(1, 2), (2, 3), (3, 2), (3, 3)])
 def test_places_of_overlapping_windows_count_from_the_windows_corner(
     stride: int, window: int

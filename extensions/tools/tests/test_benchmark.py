@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -60,14 +59,6 @@ def test_each_subject_is_listed_with_its_numbers(measured: tuple[dict[str, objec
     assert document["confidence"] == 0.95
 
 
-def test_a_csv_file_has_a_row_for_each(measured: tuple[dict[str, object], Path]) -> None:
-    rows = list(csv.DictReader(measured[1].read_text("utf-8").splitlines()))
-    assert [row["callers"] for row in rows] == ["1", "2"]
-    assert all(float(row["median_ms"]) > 0 for row in rows)
-    assert rows[0]["ratio"] == ""
-    assert float(rows[1]["ratio_low"]) <= float(rows[1]["ratio"]) <= float(rows[1]["ratio_high"])
-
-
 @pytest.mark.slow
 def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     capsys: pytest.CaptureFixture[str],
@@ -77,18 +68,6 @@ def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     out = capsys.readouterr().out
     assert "1. CpuRef" in out
     assert "2. CpuReff: " in out.split("Failed\n")[1]
-
-
-@pytest.mark.slow
-def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    options = ["--backends", "CpuRef", "--batch", "1,4", "--layers", "--json"]
-    assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 0
-    single, four = json.loads(capsys.readouterr().out)["subjects"]
-    assert (single["items"], four["items"]) == (1, 4)
-    assert four["memory"]["arena_bytes"] > 2 * single["memory"]["arena_bytes"]
-    assert len(four["layers"]) == 10
 
 
 @pytest.mark.parametrize(
@@ -169,10 +148,6 @@ def test_every_set_of_shapes_is_a_subject_with_the_other_inputs() -> None:
         request = subject.input_request
         assert (request.arrays, request.size) == (("sr=16000",), (8, 9))
         assert request.quantize_inputs
-
-
-def test_subjects_that_differ_in_nothing_are_numbered() -> None:
-    assert name_subjects(chosen(MODEL, MODEL)) == ["digits_int8 #1", "digits_int8 #2"]
 
 
 @pytest.mark.slow

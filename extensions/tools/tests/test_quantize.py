@@ -154,27 +154,6 @@ def test_a_model_is_not_written_over_and_neither_is_the_data(
     assert Path(float_model).read_bytes() == before
 
 
-def test_a_folder_of_both_pictures_and_arrays_is_refused(
-    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save(tmp_path / "x.npy", np.zeros((1, 4, 4, 3), np.float32))
-    (tmp_path / "x.png").write_bytes(b"")
-    arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
-    assert armpy_command(["quantize", float_model, *arguments]) == 2
-    assert "both pictures and arrays" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["deeper/x.npy", "x.npz", "._x.png"])
-def test_missing_data_are_reported(
-    name: str, float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / name).write_bytes(b"")
-    arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
-    assert armpy_command(["quantize", float_model, *arguments]) == 2
-    assert "neither pictures nor arrays" in capsys.readouterr().err
-
-
 def test_open_shapes_are_those_of_the_arrays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

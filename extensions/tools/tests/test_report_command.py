@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import re
-import webbrowser
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from armpy import DataType, Network, TensorInfo, ops
 from armpy_testing.backends.dynamic_modules import write_two_cards
 from armpy_testing.command_line import armpy_output
 from armpy_testing.digits import FOLDER as DIGITS
@@ -75,54 +72,6 @@ def test_svg_draws_the_layers_and_writes_no_page(
     assert text.count("CONV_2D") >= 4
     assert "CpuRef" in text
     assert [path.name for path in tmp_path.iterdir()] == ["graph.svg"]
-
-
-def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert report()[0] == 0
-    assert (tmp_path / "digits_int8.html").exists()
-
-
-@pytest.mark.parametrize("found", [True, False])
-def test_a_page_is_opened_or_its_path_is_printed(
-    found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[str] = []
-
-    def show(url: str) -> bool:
-        opened.append(url)
-        return found
-
-    monkeypatch.setattr(webbrowser, "open", show)
-    code, output = report("-o", str(tmp_path / "page.html"), "--open")
-    assert code == 0
-    assert opened == [(tmp_path / "page.html").as_uri()]
-    assert ("no browser was found" in output) is not found
-
-
-def test_a_misfit_input_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
-    np.save(tmp_path / "wrong.npy", np.zeros((3, 3), np.float32))
-    page = tmp_path / "page.html"
-    code, output = report("-o", str(page), "--input", f"{tmp_path}/wrong.npy")
-    assert code != 0
-    assert output
-    assert not page.exists()
-
-
-def test_a_compiled_file_has_a_report_as_well(tmp_path: Path) -> None:
-    net = Network()
-    x = net.input("x", TensorInfo((4,), DataType.FLOAT32))
-    net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.ABS), x, name="magnitude"))
-    from armpy import Model, Runtime, RuntimeOptions
-
-    prepared = tmp_path / "model.armpy"
-    with Model(net, runtime=Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
-        model.save(prepared)
-    page = tmp_path / "page.html"
-    command = ["report", str(prepared), "--backends", "CpuRef", "--runs", "1", "-o", str(page)]
-    code, output = armpy_output(command)
-    assert code == 0, output
-    assert "magnitude" in page.read_text("utf-8")
 
 
 def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:

@@ -144,8 +144,3 @@ def test_an_error_names_each_operator_that_armpy_refuses() -> None:
     pattern = r"graph \d+: .*_linalg_eigh.*no ONNX.*rand_like.*random numbers.*poisson"
     with pytest.raises(BackendCapabilityError, match=pattern):
         compiled(program, on_fallback="error")(torch.randn(3, 3))
-
-
-def test_a_part_is_logged_if_asked_for(caplog: pytest.LogCaptureFixture) -> None:
-    compiled(Divided(), on_fallback="warn")(torch.randn(2, 5, 8))
-    assert [text for text in caplog.messages if "runs in PyTorch in part: " in text]

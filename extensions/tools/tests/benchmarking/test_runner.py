@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.errors import BackendError
 from armpy_tools.benchmark import (
     BenchmarkProgress,
     BenchmarkResult,
@@ -177,42 +177,6 @@ def test_what_was_measured_until_an_interrupt_is_kept() -> None:
     assert not scene.open
 
 
-def test_an_interrupt_before_anything_was_measured_leaves_nothing() -> None:
-    def interrupt(name: str, order: str) -> None:
-        raise KeyboardInterrupt
-
-    scene = Scene({"a": 100.0}, on_ask=interrupt)
-    result = measured(scene)
-    assert result.interrupted
-    assert result.subjects[0].latency is None
-    assert not scene.open
-
-
-def test_progress_goes_from_nothing_to_all() -> None:
-    heard: list[BenchmarkProgress] = []
-    measured(Scene({"a": 100.0}), on_progress=heard.append)
-    assert heard[0].done == 0
-    assert [p.done for p in heard] == sorted(p.done for p in heard)
-    assert all(p.done <= p.total == 3 for p in heard)
-    assert "loading a" in {p.what for p in heard}
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: benchmark([]), "nothing to measure"),
-        (lambda: benchmark([Subject("a")], Plan(baseline=1)), "0 to 0; got 1"),
-        (lambda: Plan(processes=0), "Plan.processes"),
-        (lambda: Plan(seconds=float("nan")), "Plan.seconds"),
-        (lambda: Subject("a", engine="caffe"), "'caffe'"),
-        (lambda: Subject("a", callers=0), "Subject.callers"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(make: Callable[[], object], words: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=words):
-        make()
-
-
 def test_a_turn_lasts_for_its_time_by_the_clock() -> None:
     now = [0.0]
 
@@ -230,14 +194,6 @@ def test_runs_ahead_of_a_turn_do_not_count() -> None:
     calls: list[int] = []
     burst = run_burst([lambda: calls.append(0)], 0.0, 3, unmeasured=2)
     assert (len(calls), burst.runs) == (5, 3)
-
-
-def test_callers_run_at_the_same_time() -> None:
-    import threading
-
-    meeting = threading.Barrier(4, timeout=10)  # each waits for all others
-    burst = run_burst([meeting.wait] * 4, 0.0, 5)
-    assert burst.runs == 20
 
 
 def test_an_error_of_a_caller_is_raised_and_stops_the_others() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,14 @@ from armpy.backend import (
     NetworkResources,
     OptionScope,
     PerformanceFigures,
-    Progress,
     WorkloadInfo,
-    watch_progress,
 )
 from armpy.compiler.devices import FigureSource, device_facts
-from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.inspect import work_of
 from armpy.model import Model
-from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, Softmax
+from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Operation
 from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.tensor import TensorInfo
@@ -209,21 +205,6 @@ def test_models_of_the_user_are_measured_and_count_in_the_figures(
 
 
 @pytest.mark.slow
-def test_a_model_that_the_backend_cannot_run_is_left_out_with_the_reason(
-    time: FakeTime, store: FiguresStore, tmp_path: Path
-) -> None:
-    net = Network("softmax")
-    net.output("y", net.add(Softmax(), net.input("x", TensorInfo((2, 3), DataType.FLOAT32))))
-    path = tmp_path / "softmax.armpy"
-    Model(net, Runtime(RuntimeOptions(["CpuRef"]))).save(path)
-    backends = registry(time, Timed("Fast", time, operations=[ElementwiseBinary]))
-    _, report = calibrate(backends, ["Fast"], store=store, clock=time.clock, models=[path])
-    assert report.models == ()
-    (reason,) = (why for name, why in report.left_out.items() if name.startswith("model softmax"))
-    assert "Softmax" in reason
-
-
-@pytest.mark.slow
 def test_what_is_not_supported_is_left_out_with_the_reason(
     time: FakeTime, store: FiguresStore
 ) -> None:
@@ -303,18 +284,6 @@ def test_a_backend_that_hangs_is_not_waited_for(time: FakeTime, store: FiguresSt
     assert report.figures is None
 
 
-def test_a_backend_that_is_not_there_is_an_error(time: FakeTime, store: FiguresStore) -> None:
-    with pytest.raises(BackendUnavailableError, match="Missing"):
-        calibrate(registry(time), ["Missing"], store=store, clock=time.clock)
-
-
-@pytest.mark.slow
-def test_a_record_that_cannot_be_kept_is_said(time: FakeTime, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    reports = calibrate(registry(time), store=FiguresStore(tmp_path / "file"), clock=time.clock)
-    assert [(report.problem, report.is_kept) for report in reports] == [("", False)]
-
-
 @pytest.mark.slow
 def test_relaxed_workloads_run_with_the_backends_option(
     time: FakeTime, store: FiguresStore
@@ -352,17 +321,6 @@ def test_copies_are_measured_where_the_memory_is_the_devices_own(
 
 
 @pytest.mark.slow
-def test_progress_is_reported_from_nothing_to_all(time: FakeTime, store: FiguresStore) -> None:
-    heard: list[Progress] = []
-    with watch_progress(heard.append):
-        calibrate(registry(time), store=store, clock=time.clock)
-    own = [step for step in heard if step.task == "measuring"]
-    assert {step.backend_id for step in own} == {"CpuRef"}
-    done = [step.done for step in own]
-    assert done == [*range(own[0].total), own[0].total]
-
-
-@pytest.mark.slow
 def test_each_workload_runs_on_the_reference() -> None:
     runtime = Runtime(RuntimeOptions(["CpuRef"], registry=registry_of(ReferenceBackend())))
     seen = set()
@@ -376,20 +334,3 @@ def test_each_workload_runs_on_the_reference() -> None:
             runtime.unload_network(network_id)
             seen.add(type(workload.graph.layers[0].operation).__name__)
     assert {"If", "While", "Softmax", "FullyConnected", "Convolution2d", "Reshape"} <= seen
-
-
-def test_workloads_have_names_of_their_own_and_cover_the_types() -> None:
-    workloads = [*reference_workloads()]
-    names = [workload.name for workload in workloads]
-    assert len(names) == len(set(names))
-    assert {workload.data_type for workload in workloads} >= {
-        DataType.FLOAT32,
-        DataType.FLOAT16,
-        DataType.QASYMM_S8,
-        DataType.QASYMM_U8,
-        DataType.SIGNED32,
-        DataType.BOOLEAN,
-    }
-    convolutions = [w for w in workloads if isinstance(w.graph.layers[0].operation, Convolution2d)]
-    assert {w.kind for w in convolutions} == {"Convolution2d:pointwise", "Convolution2d:window"}
-    assert replace(workloads[0], size=9).name.endswith("/9")

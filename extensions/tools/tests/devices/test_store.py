@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -50,27 +47,10 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     assert FiguresStore(tmp_path).read("Fast", "1.0") == RECORD
 
 
-def test_what_was_never_measured_is_none_without_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert FiguresStore(tmp_path / "missing").read("Fast", "1.0") is None
-    assert not caplog.records
-
-
 def test_figures_of_another_version_do_not_count(tmp_path: Path) -> None:
     FiguresStore(tmp_path).write(RECORD)
     assert FiguresStore(tmp_path).read("Fast", "1.1") is None
     assert FiguresStore(tmp_path).read("Fast") == RECORD
-
-
-def test_two_machines_have_figures_of_their_own(tmp_path: Path) -> None:
-    first, other = FiguresStore(tmp_path, "a" * 32), FiguresStore(tmp_path, "b" * 32)
-    first.write(RECORD)
-    assert other.read("Fast", "1.0") is None
-    slower = DeviceRecord("Fast", "1.0", DeviceFigures(), COSTS)
-    other.write(slower)
-    assert first.read("Fast", "1.0") == RECORD
-    assert other.read("Fast", "1.0") == slower
 
 
 def test_a_file_from_another_machine_is_not_used(
@@ -187,36 +167,3 @@ def test_the_store_is_a_cache_to_look_at_check_and_clear(tmp_path: Path) -> None
     assert [entry.problem for entry in cache.verify()] == ["it is not a file of figures"]
     assert cache.clear() == 1
     assert cache.list_entries() == []
-
-
-def test_a_removed_record_is_gone(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    store.write(RECORD)
-    assert store.remove("Fast")
-    assert store.read("Fast") is None
-    assert not store.remove("Fast")
-
-
-def test_the_file_is_json_that_names_its_machine(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    store.write(RECORD)
-    machine = FiguresStore().directory.name
-    assert machine
-    assert json.loads(file_of(store).read_bytes())["machine"] == machine
-
-
-def test_the_folder_is_in_armpys_cache_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
-    assert FiguresStore().directory.parent == tmp_path / "devices"
-
-
-@pytest.mark.slow
-def test_a_process_that_asks_for_no_figures_does_not_load_the_store() -> None:
-    code = (
-        "import sys, armpy; armpy.Runtime().close()\n"
-        "print('armpy_tools.devices.store' in sys.modules)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "False"

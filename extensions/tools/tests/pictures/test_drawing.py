@@ -9,7 +9,7 @@ import pytest
 
 from armpy import ops
 from armpy.cli.pictures.labels import Labels
-from armpy.cli.run.results import ClassScore, OutputReport, ReadOutputs, RegionShare
+from armpy.cli.run.results import OutputReport, ReadOutputs, RegionShare
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy_testing.models.networks import f32
@@ -49,15 +49,6 @@ def test_an_objects_box_is_drawn_with_its_name_above_it(tmp_path: Path) -> None:
     assert drawn.getpixel((700, 146)) == GREY
 
 
-def test_boxes_reach_out_of_a_picture_and_small_ones_are_enlarged(tmp_path: Path) -> None:
-    detection = Detection(0, "", 0.9, -10, -10, 50, 25)
-    path = grey(tmp_path, (100, 50))
-    drawn = draw_picture(path, NOTHING, Findings("objects", (detection,)), whole((100, 50)))
-    assert drawn.size == (400, 200)
-    assert drawn.getpixel((200, 60)) == colour_of(1)
-    assert drawn.getpixel((390, 190)) == GREY
-
-
 def test_a_persons_points_are_drawn_if_they_are_certain(tmp_path: Path) -> None:
     points = tuple(
         KeyPoint(name, 0.1 if name == "nose" else 0.9, 40.0 * i + 20, 200.0)
@@ -95,15 +86,6 @@ def test_a_mask_lies_where_the_model_looked(tmp_path: Path) -> None:
     assert cropped.getpixel((700, 200)) == GREY
     padded = draw_picture(path, read, None, Frame.of((800, 400), (8, 8), "pad"))
     assert GREY not in {padded.getpixel(place) for place in ((2, 2), (400, 200), (797, 397))}
-
-
-def test_the_best_classes_are_listed_below_with_bars(tmp_path: Path) -> None:
-    classes = (ClassScore(3, 1.0, "cat"), ClassScore(1, 0.25, ""))
-    report = OutputReport("y", (1, 4), "FLOAT32", 0, 1, 0.5, classes=classes)
-    drawn = draw_picture(grey(tmp_path), ReadOutputs((report,), {}, {}), None, whole((800, 400)))
-    below = np.asarray(drawn)[400:]
-    lengths = np.unique((below == (66, 133, 244)).all(axis=-1).sum(axis=1))[1:].tolist()
-    assert lengths[-1] == pytest.approx(4 * lengths[0], abs=4)
 
 
 def test_a_picture_in_the_same_folder_is_never_written_over(tmp_path: Path) -> None:

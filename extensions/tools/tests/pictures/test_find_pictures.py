@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armpy.errors import InvalidArgumentError
-from armpy_tools.pictures.find import find_pictures, is_one_file
+from armpy_tools.pictures.find import find_pictures
 
 
 @pytest.fixture
@@ -39,12 +39,6 @@ def test_a_file_may_have_any_name_and_comes_once(folder: Path) -> None:
     assert names(folder, [str(odd), str(folder / "a.jpg"), str(odd)]) == ["x[1].dat", "a.jpg"]
 
 
-def test_only_one_file_is_one_file(folder: Path) -> None:
-    assert is_one_file([str(folder / "a.jpg")])
-    for several in ([str(folder)], [f"{folder}/*"], [str(folder / "a.jpg")] * 2):
-        assert not is_one_file(several)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -71,12 +65,3 @@ def test_links_to_folders_above_end_and_repeat_nothing(folder: Path) -> None:
     assert names(folder, [f"{folder}/**/*.bmp"]) == ["in/c.bmp"]
     assert names(folder, [f"{folder}/**"]) == ["a.jpg", "b.PNG", "in/c.bmp", "notes.txt"]
     assert names(folder, [f"{folder}/in/u*/*.jpg"]) == ["in/up/a.jpg"]
-
-
-@pytest.mark.parametrize("pattern", ["**/*.bmp", "./**/*.bmp", "in/**/c.*", "**/in/**/*.bmp"])
-def test_a_pattern_may_begin_where_we_are(
-    folder: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    (path,) = find_pictures([pattern])
-    assert path == ("./in/c.bmp" if pattern.startswith("./") else "in/c.bmp")

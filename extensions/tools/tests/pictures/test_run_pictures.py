@@ -20,7 +20,6 @@ from armpy.tensor import Shape
 from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.networks import ADD, RELU, f32
-from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
 from armpy_tools.cli.pictures.run_pictures import PictureRun
 
@@ -204,23 +203,6 @@ def test_what_the_model_remembers_is_forgotten_between_pictures(tmp_path: Path) 
     assert [p.outputs[0].max for p in report.pictures] == pytest.approx([1, 0.2, 0.4])
 
 
-def test_one_picture_runs_on_a_model_that_takes_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = (graph.tensor(name, (2, 2, 2, 1), "FLOAT32") for name in "xy")
-    graph.operator("RELU", [x], [y])
-    graph.inputs(x)
-    graph.outputs(y)
-    (tmp_path / "two.tflite").write_bytes(model.to_bytes())
-    (path,) = greys(tmp_path, 51)
-    options = ("--range", "0,1", "--backends", "CpuRef", "--json")
-    assert armpy_command(["pictures", str(tmp_path / "two.tflite"), path, *options]) == 0
-    (picture,) = json.loads(capsys.readouterr().out)["pictures"]
-    assert picture["outputs"][0]["max"] == pytest.approx(0.2)
-
-
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_name_that_is_no_utf_8_is_written_with_its_bytes_escaped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
@@ -237,35 +219,3 @@ def test_a_name_that_is_no_utf_8_is_written_with_its_bytes_escaped(
     assert (code, err) == (0, "")
     assert "caf\\udce9.png" in out
     assert "caf\\udce9.png" in path.read_text("utf-8")
-
-
-def test_several_pictures_are_run_one_by_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pictures = [str(DIGITS / "pictures" / f"{name}.png") for name in ("seven", "three")]
-    options = ["--labels", str(DIGITS / "labels.txt"), "--output", str(tmp_path)]
-    for picture in pictures:
-        options += ["--image", picture]
-    assert armpy_command(["pictures", MODEL, *options]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    folder = DIGITS / "pictures"
-    assert lines[0] == f"pictures: 2 in {folder}, each as int8 (1, 16, 16, 1)"
-    assert [line.split() for line in lines[1:4]] == [
-        ["file", "class", "score", "label"],
-        ["seven.png", "7", "0.9961", "seven"],
-        ["three.png", "3", "0.9961", "three"],
-    ]
-    for name, digit in (("seven", 7), ("three", 3)):
-        stored = np.load(tmp_path / name / "StatefulPartitionedCall_1_0.npy")
-        assert int(stored.argmax()) == digit
-    assert armpy_command(["pictures", MODEL, "--json", *options]) == 0
-    document = json.loads(capsys.readouterr().out)
-    labels = [picture["outputs"][0]["classes"][0]["label"] for picture in document["pictures"]]
-    assert labels == ["seven", "three"]
-    assert sum(document["placement"]["layers_by_backend"].values()) == 10
-
-
-def test_a_profile_is_of_all_pictures(capsys: pytest.CaptureFixture[str]) -> None:
-    pictures = [str(DIGITS / "pictures" / f"{name}.png") for name in ("seven", "three")]
-    assert armpy_command(["pictures", MODEL, *pictures, "--profile", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["profile"]["runs"] == 2

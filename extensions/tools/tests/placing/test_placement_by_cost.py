@@ -9,8 +9,8 @@ import pytest
 import armpy
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.compiler import OptimizerOptions, Placement
-from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
-from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.errors import BackendCapabilityError, BackendError
+from armpy.execution import NetworkProperties, Runtime
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
@@ -179,14 +179,6 @@ def test_a_network_optimised_for_speed_keeps_its_placement_when_it_is_saved(tmp_
         placement = runtime.get_network(runtime.load_network(read)).placement
     assert placement is not None
     assert placement.layers_by_backend == optimized.placement.layers_by_backend != {"First": 3}
-
-
-def test_a_preference_that_is_none_is_refused() -> None:
-    text = "preference: the value is not allowed. Expected 'preference', 'npu',"
-    for make in (RuntimeOptions, OptimizerOptions):
-        with pytest.raises(InvalidArgumentError, match=text):
-            make(preference="quickest")  # type: ignore[arg-type]
-    assert RuntimeOptions(preference="fastest").preference is Preference.FASTEST  # type: ignore[arg-type]
 
 
 def test_a_backend_that_fails_later_loses_its_layers_by_the_figures() -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import DataType, InvalidArgumentError, Network, Runtime, TensorInfo, ops
+from armpy import DataType, InvalidArgumentError, Network, TensorInfo, ops
 from armpy.graph import Graph
-from armpy_tools.quantize import quantize
 from armpy_tools.quantize.data import read_samples
 
 SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -93,24 +92,12 @@ def test_arrays_of_other_names_are_refused_where_there_are_several(
         read_samples(graph, tmp_path / "data.npz")
 
 
-def test_the_only_array_of_an_archive_needs_no_name(graph: Graph, tmp_path: Path) -> None:
-    (tmp_path / "data.npz").write_bytes(archive())
-    samples = read_samples(graph, tmp_path / "data.npz")
-    np.testing.assert_array_equal([sample[0][0] for sample in samples], SAMPLES)
-
-
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_file_that_is_damaged_is_named(graph: Graph, tmp_path: Path, name: str) -> None:
     path = tmp_path / "data.npz"
     path.write_bytes(DAMAGED[name])
     with pytest.raises(InvalidArgumentError, match=r"data\.npz: the file cannot be read: \w+"):
         read_samples(graph, path)
-
-
-def test_a_member_that_is_no_array_is_refused(graph: Graph, tmp_path: Path) -> None:
-    (tmp_path / "data.npz").write_bytes(member(b"hello"))
-    with pytest.raises(InvalidArgumentError, match="x"):
-        read_samples(graph, tmp_path / "data.npz")
 
 
 def test_an_archive_among_a_folders_arrays_is_refused(graph: Graph, tmp_path: Path) -> None:
@@ -141,11 +128,3 @@ def test_samples_after_the_limit_are_not_read(graph: Graph) -> None:
     samples = SAMPLES.copy()
     samples[2] = np.nan
     assert len(read_samples(graph, {"x": samples}, 2)) == 2
-
-
-def test_a_runtime_and_backends_do_not_go_together(graph: Graph) -> None:
-    with (
-        Runtime() as runtime,
-        pytest.raises(InvalidArgumentError, match="a runtime has its own backends"),
-    ):
-        quantize(graph, {"x": SAMPLES}, backends=["CpuRef"], runtime=runtime)

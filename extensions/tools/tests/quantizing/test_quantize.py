@@ -18,7 +18,6 @@ from armpy import (
 )
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
-from armpy.profiling import short_names
 from armpy_tools.quantize import QuantizedModel, QuantizeOptions, quantize
 
 from ..float_networks import FLOATS, image_network, images
@@ -174,21 +173,6 @@ def test_correcting_biases_takes_the_mean_error_off() -> None:
     assert errors[True] < 0.8 * errors[False]
 
 
-def test_data_that_do_not_have_the_inputs_are_refused() -> None:
-    picture = np.zeros((1, 8, 8, 3), np.float32)
-    rename = r"do not have the model's inputs.*Rename the array 'picture' to 'image'"
-    with pytest.raises(InvalidArgumentError, match=rename):
-        quantize(image_network(), [{"picture": picture}], backends=CPU)
-    with pytest.raises(InvalidArgumentError, match=r"Give one array for each input"):
-        quantize(image_network(), [{"image": picture, "other": picture}], backends=CPU)
-
-
-def test_data_with_infinities_are_refused() -> None:
-    sample = {"image": np.full((1, 8, 8, 3), np.inf, np.float32)}
-    with pytest.raises(InvalidArgumentError, match=r"tensor '.*': the tensor holds infinity"):
-        quantize(image_network(), [sample], backends=CPU)
-
-
 def test_a_tensor_that_becomes_no_number_is_refused_with_the_sample_that_does_it() -> None:
     net = Network("roots")
     value = net.input("x", TensorInfo((1, 4), FLOATS))
@@ -222,20 +206,6 @@ def long_names() -> Network:
         x = net.add(ops.Activation(ops.ActivationFunction.RELU), x, name=name)
     net.output("y", x)
     return net
-
-
-def test_the_short_names_that_tables_print_stay_float_too() -> None:
-    samples = np.random.default_rng(0).normal(size=(12, 1, 8)).astype(np.float32)
-    shown = quantize(image_network(), images(12), backends=CPU).report.layers
-    assert all(row.short_name for row in shown)
-    net = long_names()
-    first, second = (layer.name for layer in net.build().layers)
-    short = short_names([first, second])[second]
-    assert len(short) < len(second)
-    options = QuantizeOptions(keep_float=(short,))
-    report = quantize(net, {"x": samples}, options=options, backends=CPU).report
-    (kept,) = (row for row in report.kept_float if row.reason == "asked to stay float")
-    assert (kept.layer, kept.short_name) == (second, short)
 
 
 @pytest.mark.parametrize(
@@ -275,13 +245,6 @@ def test_data_that_say_little_are_warned_of(
     assert len(messages) == bool(text)
     assert messages == [f"{warning}." for warning in made.report.data_warnings()]
     assert all(text in message and "Give some 100 typical" in message for message in messages)
-
-
-def test_words_that_are_no_options_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"scheme.*'int8'.*'int4'"):
-        QuantizeOptions(scheme="int4")
-    with pytest.raises(InvalidArgumentError, match=r"io of int16x8.*'float' or 'int16'.*'int8'"):
-        QuantizeOptions(scheme="int16x8", io="int8")
 
 
 def test_weights_that_are_stored_small_are_quantised_as_what_they_stand_for() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import combinations
@@ -14,7 +13,6 @@ from armpy import Network
 from armpy.inspect import ModelFacts, describe_model
 from armpy.model import Model
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
-from armpy_testing.models.control_flow import loop
 from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_tools.report.drawing import to_dot, to_svg
 from armpy_tools.report.graph_picture import write_svg
@@ -62,12 +60,6 @@ def test_boxes_do_not_overlap_and_lie_in_the_picture() -> None:
         assert x + w <= u or u + a <= x or y + h <= v or v + b <= y
 
 
-def test_graphs_of_control_flow_are_drawn_beside() -> None:
-    facts = describe_model(Model(loop(3), runtime_of()))
-    assert {"loop/condition", "loop/body", "While"} <= set(texts(drawn(facts)))
-    assert to_dot(pictures(facts, {})).count("subgraph cluster_") == 3
-
-
 def test_names_cannot_become_markup() -> None:
     facts = diamond()
     layer = replace(facts.layers[0], name='</text><script>"\\&\x00', operator="<b>\ud800")
@@ -81,10 +73,3 @@ def test_it_is_drawn_without_graphviz_too(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "a.svg"
     assert write_svg(diamond(), str(path), "a model") == "armpy"
     assert "sum" in texts(ET.fromstring(path.read_text("utf-8")))
-
-
-@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
-def test_graphviz_draws_it_where_installed(tmp_path: Path) -> None:
-    path = tmp_path / "a.svg"
-    assert write_svg(diamond(), str(path), "a model") == "Graphviz"
-    assert {"sum", "left", "Fast"} <= set(texts(ET.fromstring(path.read_bytes())))

@@ -21,7 +21,6 @@ from armpy.plugins.hooks.outline import FileOutline
 from armpy.profiling import Share, Summary
 from armpy_conformance.pages import (
     Bars,
-    Cautions,
     Facts,
     GraphView,
     Headline,
@@ -36,13 +35,11 @@ from armpy_conformance.pages import (
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.lying_backends import Tampering
 from armpy_testing.digits import MODEL as DIGITS
-from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
 from armpy_tools.report.figures import side_by_side
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import (
-    few_runs,
     speed_headline,
     verdict,
 )
@@ -98,15 +95,6 @@ def test_the_graph_holds_layers_inputs_and_outputs(sections: Sections) -> None:
     assert {edge.source for edge in view.edges} == set(range(len(view.nodes) - 1))
 
 
-def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: Sections) -> None:
-    (view,) = parts_of(sections, "Graph", GraphView)
-    assert isinstance(view, GraphView)
-    colourings = {colouring.name: colouring for colouring in view.colourings}
-    assert {"backend", "time", "operator", "precision", "weights"} <= set(colourings)
-    assert set(colourings["backend"].classes) == {"CpuRef", "input or output"}
-    assert all(time is not None for time in colourings["time"].amounts[1:-1])
-
-
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_bars_of_time_add_up_to_the_whole(sections: Sections, number: int) -> None:
     facts = parts_of(sections, "Time", Facts)[0]
@@ -118,13 +106,6 @@ def test_bars_of_time_add_up_to_the_whole(sections: Sections, number: int) -> No
     stack = parts_of(sections, "Overview", Stack)[0]
     assert isinstance(stack, Stack)
     assert sum(bar.value for bar in bars.bars) == pytest.approx(stack.whole)
-
-
-def test_every_layer_is_in_the_profile_in_order(sections: Sections) -> None:
-    in_order = parts_of(sections, "Time", Lines)[0]
-    assert isinstance(in_order, Lines)
-    assert list(in_order.series[0].xs) == sorted(in_order.series[0].xs)
-    assert len(in_order.series[0].xs) >= 5
 
 
 def test_bars_of_loading_add_up_to_the_whole(sections: Sections) -> None:
@@ -179,14 +160,6 @@ def test_a_wrong_layer_stands_out_by_itself_and_in_all_after_it() -> None:
     assert [number for number, error in enumerate(alone) if error] == wrong
     assert all(error == 0 for error in together[: wrong[0]])
     assert together[wrong[0]] > 0
-
-
-def test_a_model_without_profiling_is_refused() -> None:
-    with (
-        armpy.load(DIGITS, backends=["CpuRef"]) as model,
-        pytest.raises(InvalidArgumentError, match="loaded without profiling"),
-    ):
-        make_report(ReportSubject(model, "digits", {}))
 
 
 @pytest.mark.slow
@@ -283,20 +256,6 @@ def test_the_first_screen_answers_four_questions(sections: Sections) -> None:
     assert answers["How exact?"].figures[0][0] == "reference"
 
 
-def test_the_first_reason_of_a_fallback_is_on_the_first_screen() -> None:
-    backend = FakeBackend("Picky", operations=(ops.Softmax,))
-    registry = registry_of(backend, ReferenceBackend())
-    with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
-        subject = ReportSubject(model, "digits", zeros(model), outline=outline())
-        answers = answers_of(make_report(subject, num_runs=1, with_accuracy=False).sections)
-        assert model.placement is not None
-        first = model.placement.refusals[0].text
-    (line,) = answers["Where did it run?"].lines
-    assert line.startswith("CONV_2D ")
-    assert line.endswith(f" not on Picky: {first.rstrip('.')}")
-    assert answers["How exact?"].figures[0][0] == "not measured"
-
-
 def test_a_model_is_compared_with_the_float_model() -> None:
     with profiled(DIGITS, backends=["CpuRef"]) as model:
         with armpy.load(DIGITS, backends=["CpuRef"]) as same:
@@ -321,20 +280,6 @@ def test_a_model_is_compared_with_the_float_model() -> None:
             pytest.raises(InvalidArgumentError, match=r"\(1, 10\); got \(4,\), \(4,\) to"),
         ):
             float_errors(model, zeros(model), other)
-
-
-def test_a_page_of_a_busy_machine_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = iter([0.0, 1e6])
-    monkeypatch.setattr(machine, "busy_seconds", lambda: next(busy))
-    with profiled(DIGITS, backends=["CpuRef"]) as model:
-        subject = ReportSubject(model, "digits", zeros(model))
-        report_sections = make_report(subject, num_runs=1, with_accuracy=False).sections
-    (cautions,) = parts_of(report_sections, "Overview", Cautions)
-    assert isinstance(cautions, Cautions)
-    note, few = cautions.lines
-    assert note.startswith("The machine was busy: other processes took ")
-    assert note.endswith("counts every part of a run at its shortest in all runs.")
-    assert few == "1 run of the model is little; 20 say more."
 
 
 def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None:
@@ -398,18 +343,6 @@ def test_the_share_around_layers_is_that_of_the_bar() -> None:
     assert [colour for _, colour, _, _ in stack.slices] == ["g0", "c0"]
 
 
-def test_few_runs_are_said_to_be_few() -> None:
-    assert few_runs(summary_of(2)) == "2 runs of the model are few; 20 say more."
-    assert not few_runs(summary_of(10))
-    headline = speed_headline(RunTimes(summary_of(2)))
-    assert headline.figures == [("10.0 µs", "mean of 2 runs")]
-    assert headline.lines[0] == "runs take 9.00 µs to 11.0 µs"
-    busy = speed_headline(RunTimes(summary_of(2), is_busy=True))
-    assert busy.lines[0] == "disturbed runs took 9.00 µs to 11.0 µs"
-    one = replace(summary_of(2), num_executions=1, run_ns=(9000,))
-    assert speed_headline(RunTimes(one)).figures[0][1] == "one run"
-
-
 def disturbed_summary() -> Summary:
     """Four runs of two layers, of which every run but the first is disturbed in some part."""
     slow = Share("Add 'a'", "A", "Add", "a", 4, 0, run_ns=[2000, 2000, 9000, 2000])
@@ -455,16 +388,6 @@ def test_the_verdict_names_the_roofline_and_what_takes_the_time() -> None:
         "ADD takes 67 % of it."
     )
     assert verdict(RunTimes(summary, is_busy=True), known) == text
-
-
-def test_the_verdict_names_two_kinds_where_one_takes_less_than_half() -> None:
-    shares = tuple(
-        Share(name, "A", name, name, 1, 0, run_ns=[time_ns])
-        for name, time_ns in (("a", 4000), ("b", 3000), ("c", 3000))
-    )
-    known = rows_of(*(layer(n, name, operator=name.upper()) for n, name in enumerate("abc")))
-    summary = Summary(1, 10_000, 0, shares, (), (), (), (), (), 0, run_ns=(10_000,))
-    assert verdict(RunTimes(summary), known) == "A run takes 10.0 µs; A and B take 70 % of it."
 
 
 def test_two_reports_are_compared_side_by_side(tmp_path: Path) -> None:
