@@ -115,27 +115,6 @@ def manager_that_knows_another_first() -> DeviceManager:
     return manager
 
 
-def built_elsewhere(extra: DeviceManager) -> Model:
-    """REVERSE in a model of another manager, where its extension has prefix 1."""
-    model = Model(extra)
-    code = model.get_extension_operand_type(NAME, TENSOR_RECORD)
-    records, result = (model.add_operand(OperandType(code, (2,))) for _ in range(2))
-    operation = model.get_extension_operation_type(NAME, REVERSE)
-    model.add_operation(operation, [records], [result])
-    model.identify_inputs_and_outputs([records], [result])
-    model.finish()
-    return model
-
-
-def elsewhere() -> Model:
-    """Of a manager whose first extension it is."""
-    backends = [RecordsBackend(), ReferenceBackend()]
-    ids = [backend.get_id() for backend in backends]
-    return built_elsewhere(
-        DeviceManager(RuntimeOptions(backends=ids, registry=registry_of(*backends)))
-    )
-
-
 def if_around(inner: Model, manager: DeviceManager) -> Model:
     """IF of a model, whichever the condition."""
     builder = ModelBuilder(manager)
@@ -148,8 +127,8 @@ def if_around(inner: Model, manager: DeviceManager) -> Model:
 
 @pytest.mark.parametrize(
     "inner",
-    [elsewhere, lambda: Model.from_description(described()), lambda: nested(described())],
-    ids=["another manager's", "described", "described, and in a described one"],
+    [lambda: Model.from_description(described()), lambda: nested(described())],
+    ids=["described", "described, and in a described one"],
 )
 def test_the_prefixes_of_a_model_inside_another_become_the_other_s(
     inner: Callable[[], Model],
