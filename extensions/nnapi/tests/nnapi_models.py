@@ -111,6 +111,15 @@ def counting_loop(
     return outer.finish(getattr(outer, tail)(looped) if tail else looped)
 
 
+def truth_loop(*, ends: bool, manager: DeviceManager | None = None) -> Model:
+    """A WHILE over a truth value, which its body makes false or keeps."""
+    condition, body, outer = (ModelBuilder(manager) for _ in range(3))
+    more = condition.logical_and(condition.input(BOOL_1), np.array([True]), outputs=[BOOL_1])
+    left = body.logical_and(body.input(BOOL_1), np.array([not ends]), outputs=[BOOL_1])
+    models = condition.finish(more), body.finish(left)
+    return outer.finish(*outer.while_(*models, [outer.input(BOOL_1)], [BOOL_1]))
+
+
 def compiled(model: Model) -> Compilation:
     """A finished compilation for all devices."""
     compilation = Compilation(model)

@@ -17,6 +17,7 @@ from armpy_nnapi import (
     Execution,
     Memory,
     Model,
+    ModelBuilder,
     NnapiError,
     OperandCode,
     OperandType,
@@ -37,6 +38,7 @@ from .nnapi_models import (
     fails,
     floats,
     sum_model,
+    truth_loop,
 )
 
 C = OperandCode
@@ -262,22 +264,7 @@ def test_executions_run_side_by_side() -> None:
 
 def endless(is_true: bool = True, manager: DeviceManager | None = None) -> Execution:
     """A loop whose condition is an input that nothing changes."""
-    condition, body = Model(manager), Model(manager)
-    for model in (condition, body):
-        a, b = add_operands(model, BOOL_1, BOOL_1)
-        other = model.add_operand(BOOL_1)
-        model.set_operand_value(other, b"\1")
-        model.add_operation(OperationCode.LOGICAL_AND, [a, other], [b])
-        model.identify_inputs_and_outputs([a], [b])
-        model.finish()
-    model = Model(manager)
-    a, b, *models = add_operands(model, BOOL_1, BOOL_1, OperandType(C.MODEL), OperandType(C.MODEL))
-    for index, inner in zip(models, (condition, body), strict=True):
-        model.set_operand_value_from_model(index, inner)
-    model.add_operation(OperationCode.WHILE, [*models, a], [b])
-    model.identify_inputs_and_outputs([a], [b])
-    model.finish()
-    execution = Execution(compiled(model))
+    execution = Execution(compiled(truth_loop(ends=False, manager=manager)))
     execution.set_input(0, np.array([is_true], np.bool_))
     execution.set_output(0, bytearray(1))
     return execution
@@ -328,23 +315,16 @@ def test_without_a_time_of_its_own_an_execution_has_that_of_the_options(
 
 def choices_in_choices(num_levels: int) -> Model:
     """IFs in each other: each runs the next level twice, and the innermost negates."""
-    inner = Model()
-    condition, a, b = add_operands(inner, BOOL_1, BOOL_1, BOOL_1)
-    inner.add_operation(OperationCode.LOGICAL_NOT, [a], [b])
-    inner.identify_inputs_and_outputs([condition, a], [b])
-    inner.finish()
+    builder = ModelBuilder()
+    builder.input(BOOL_1)
+    model: Model = builder.finish(builder.logical_not(builder.input(BOOL_1)))
     for _ in range(num_levels):
-        model = Model()
-        condition, a, b, c = add_operands(model, *[BOOL_1] * 4)
-        branch = model.add_operand(OperandType(C.MODEL))
-        model.set_operand_value_from_model(branch, inner)
-        for source, target in ((a, b), (b, c)):
-            inputs = [condition, branch, branch, condition, source]
-            model.add_operation(OperationCode.IF, inputs, [target])
-        model.identify_inputs_and_outputs([condition, a], [c])
-        model.finish()
-        inner = model
-    return inner
+        builder = ModelBuilder()
+        condition, value = builder.input(BOOL_1), builder.input(BOOL_1)
+        for _ in range(2):
+            (value,) = builder.if_(condition, model, model, [condition, value], [BOOL_1])
+        model = builder.finish(value)
+    return model
 
 
 @pytest.mark.sampled(2)

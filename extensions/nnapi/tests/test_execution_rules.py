@@ -25,12 +25,9 @@ from armpy_nnapi import (
     Event,
     Execution,
     Memory,
-    Model,
     ModelBuilder,
     NnapiError,
-    OperandCode,
     OperandType,
-    OperationCode,
     Priority,
     ResultCode,
 )
@@ -40,12 +37,12 @@ from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
     BOOL_1,
-    add_operands,
     compiled,
     devices_of,
     fails,
     floats,
     sum_model,
+    truth_loop,
     until,
 )
 from .nnapi_world import World
@@ -98,12 +95,8 @@ WAYS: dict[str, Callable[[Execution], None]] = {
 
 def negation() -> Compilation:
     """A model that negates one truth value."""
-    model = Model()
-    value, result = add_operands(model, BOOL_1, BOOL_1)
-    model.add_operation(OperationCode.LOGICAL_NOT, [value], [result])
-    model.identify_inputs_and_outputs([value], [result])
-    model.finish()
-    return compiled(model)
+    builder = ModelBuilder()
+    return compiled(builder.finish(builder.logical_not(builder.input(BOOL_1))))
 
 
 @pytest.mark.parametrize("is_in_memory", [False, True])
@@ -207,28 +200,8 @@ def test_of_two_times_the_shorter_counts(device: World, from_start_s: float) -> 
     assert time.perf_counter() - started < 10
 
 
-def loop() -> Compilation:
-    """A loop that ends before its first turn if its input is false."""
-    condition, body = Model(), Model()
-    for model in (condition, body):
-        a, b = add_operands(model, BOOL_1, BOOL_1)
-        other = model.add_operand(BOOL_1)
-        model.set_operand_value(other, b"\0" if model is body else b"\1")
-        model.add_operation(OperationCode.LOGICAL_AND, [a, other], [b])
-        model.identify_inputs_and_outputs([a], [b])
-        model.finish()
-    model = Model()
-    a, b, *models = add_operands(model, BOOL_1, BOOL_1, *[OperandType(OperandCode.MODEL)] * 2)
-    for index, inner in zip(models, (condition, body), strict=True):
-        model.set_operand_value_from_model(index, inner)
-    model.add_operation(OperationCode.WHILE, [*models, a], [b])
-    model.identify_inputs_and_outputs([a], [b])
-    model.finish()
-    return compiled(model)
-
-
 def test_what_depends_on_an_execution_has_times_of_its_own() -> None:
-    compilation = loop()
+    compilation = compiled(truth_loop(ends=True))
     results = [np.ones(1, np.bool_) for _ in range(2)]
     first, after = Execution(compilation), Execution(compilation)
     for execution, result, value in zip((first, after), results, (False, True), strict=True):
