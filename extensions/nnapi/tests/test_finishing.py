@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from armpy_nnapi import Model, OperandCode, OperandType, OperationCode, ResultCode, validate_model
+from armpy_nnapi import (
+    Model,
+    ModelBuilder,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    ResultCode,
+    validate_model,
+)
 from armpy_nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
@@ -234,29 +243,13 @@ def test_a_model_that_is_referenced_twice_is_there_once() -> None:
 
 def loop(carried: OperandType) -> ModelDescription:
     """A WHILE over one tensor."""
-    condition = Model()
-    x, zero, more = add_operands(condition, carried, FLOAT_2, BOOL_1)
-    condition.set_operand_value(zero, floats(0, 0))
-    truths = condition.add_operand(OperandType(C.TENSOR_BOOL8))
-    condition.add_operation(OperationCode.LESS, [x, zero], [truths])
-    axes, keeps = add_operands(condition, OperandType(C.TENSOR_INT32, (1,)), OperandType(C.BOOL))
-    condition.set_operand_value(axes, b"\0\0\0\0")
-    condition.set_operand_value(keeps, True)
-    condition.add_operation(OperationCode.REDUCE_ANY, [truths, axes, keeps], [more])
-    condition.identify_inputs_and_outputs([x], [more])
-    condition.finish()
-    body = Model()
-    a, b = add_operands(body, carried, carried)
-    relus(body, (a, b))
-    body.identify_inputs_and_outputs([a], [b])
-    body.finish()
-    model = Model()
-    first, last, *models = add_operands(model, carried, carried, MODEL, MODEL)
-    for index, inner in zip(models, (condition, body), strict=True):
-        model.set_operand_value_from_model(index, inner)
-    model.add_operation(OperationCode.WHILE, [*models, first], [last])
-    model.identify_inputs_and_outputs([first], [last])
-    model.finish()
+    condition, body, outer = ModelBuilder(), ModelBuilder(), ModelBuilder()
+    truths = condition.less(condition.input(carried), floats(0, 0))
+    axes = np.array([0], np.int32)
+    more = condition.reduce_any(truths, axes=axes, keep_dims=True, outputs=[BOOL_1])
+    changed = body.relu(body.input(carried), outputs=[carried])
+    models = condition.finish(more), body.finish(changed)
+    model: Model = outer.finish(*outer.while_(*models, [outer.input(carried)], [carried]))
     return model.description
 
 

@@ -19,6 +19,7 @@ from armpy_nnapi import (
     Memory,
     MemoryDesc,
     Model,
+    ModelBuilder,
     OperandCode,
     OperandType,
     OperationCode,
@@ -33,8 +34,6 @@ from .nnapi_models import (
     FLOAT_2,
     FLOAT_OPEN,
     INT,
-    MODEL,
-    add_activation,
     add_operands,
     compiled,
     devices_of,
@@ -251,16 +250,10 @@ def test_a_device_of_an_older_feature_level_is_not_asked_for_memory() -> None:
 
 
 def test_control_flow_has_ordinary_memory(npu: BufferDevice, manager: DeviceManager) -> None:
-    doubled = sum_model(manager=manager)
-    model = Model(manager)
-    condition = model.add_operand(BOOL_1)
-    branches = [model.add_operand(MODEL) for _ in range(2)]
-    for branch in branches:
-        model.set_operand_value_from_model(branch, doubled)
-    a, b, total = add_operands(model, *[FLOAT_2] * 3)
-    model.add_operation(OperationCode.IF, [condition, *branches, a, b], [total])
-    model.identify_inputs_and_outputs([condition, a, b], [total])
-    model.finish()
+    summing = sum_model(manager=manager)
+    builder = ModelBuilder(manager)
+    condition, *values = (builder.input(kind) for kind in (BOOL_1, FLOAT_2, FLOAT_2))
+    model = builder.finish(*builder.if_(condition, summing, summing, values, [FLOAT_2]))
     compilation = compiled(model)
     memory = memory_for((compilation, "input", 1), (compilation, "output", 0))
     assert memory.device == ""
@@ -286,14 +279,10 @@ def two_devices() -> tuple[BufferDevice, BufferDevice]:
 
 def mixed_model(manager: DeviceManager) -> Model:
     """``s = a + b`` and ``p = s * b``, both outputs."""
-    model = Model(manager)
-    a, b, total, product = add_operands(model, *[FLOAT_2] * 4)
-    activation = add_activation(model)
-    model.add_operation(OperationCode.ADD, [a, b, activation], [total])
-    model.add_operation(OperationCode.MUL, [total, b, activation], [product])
-    model.identify_inputs_and_outputs([a, b], [total, product])
-    model.finish()
-    return model
+    builder = ModelBuilder(manager)
+    a, b = builder.input(FLOAT_2), builder.input(FLOAT_2)
+    total = builder.add(a, b, outputs=[FLOAT_2])
+    return builder.finish(total, builder.mul(total, b, outputs=[FLOAT_2]))
 
 
 def test_roles_of_several_devices_have_ordinary_memory() -> None:
@@ -505,12 +494,8 @@ def test_a_reusable_execution_in_a_burst_uses_the_same_buffers(
 
 def test_truth_values_are_those_at_the_time_of_the_execution(manager: DeviceManager) -> None:
     kind = OperandType(OperandCode.TENSOR_BOOL8, (2,))
-    model = Model(manager)
-    a, b = add_operands(model, kind, kind)
-    model.add_operation(OperationCode.LOGICAL_NOT, [a], [b])
-    model.identify_inputs_and_outputs([a], [b])
-    model.finish()
-    compilation = compiled(model)
+    builder = ModelBuilder(manager)
+    compilation = compiled(builder.finish(builder.logical_not(builder.input(kind))))
     memory, result = memory_for((compilation, "input", 0)), np.zeros(2, np.bool_)
     execution = Execution(compilation)
     execution.set_input_from_memory(0, memory, 0, 0)
