@@ -78,6 +78,16 @@ def test_unset_options_are_the_plugins() -> None:
     assert problems(configured) == []
 
 
+def test_what_the_application_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"num_threads": 3, "backends": ["B"]}
+    configured = runtime(answer, num_threads=2, backends=["A"])
+    assert (configured.options.num_threads, configured.options.backends) == (2, ["A"])
+    monkeypatch.setenv("ARMPY_BACKENDS", "A")
+    configured = runtime(answer)
+    assert configured.options.num_threads == 3
+    assert configured.get_device_spec().supported_backends == ("A",)
+
+
 def test_of_two_plugins_the_first_counts() -> None:
     assert runtime({"num_threads": 3}, {"num_threads": 4}).options.num_threads == 3
 

@@ -17,7 +17,7 @@ from armpy.core.installation import install_command
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
-from armpy.plugins import Candidate, CandidateKind
+from armpy.plugins import Candidate, CandidateKind, install_line
 from armpy.plugins.front_ends.registry import FrontEnds
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks import (
@@ -470,3 +470,22 @@ def test_other_files_get_new_names_where_a_front_end_can_rename_them(tmp_path: P
     other = FrontEnds(runtime_with(toy()).registry.plugins).choose(file)
     with pytest.raises(ParserError, match="cannot rename the other files"):
         other.rename_other_files(file, {})
+
+
+ONNX_HEAD = b"\x08\x08\x12\x07pytorch\x1a\x052.3.1" + bytes(64)
+
+
+@pytest.mark.parametrize("name", ["m.tflite", "m.bin", None])
+def test_an_onnx_file_by_its_contents_names_what_installs_its_front_end(
+    name: str | None, tmp_path: Path
+) -> None:
+    source: Path | bytes = ONNX_HEAD
+    if name is not None:
+        source = tmp_path / name
+        source.write_bytes(ONNX_HEAD)
+    text = (
+        "an ONNX file by its contents, and no installed front-end reads these. "
+        f"Run: {install_line('armpy-onnx')}"
+    )
+    with pytest.raises(ParserError, match=re.escape(text)):
+        armpy.load(source, runtime=runtime_with())
