@@ -151,6 +151,32 @@ def test_a_model_goes_to_a_process_that_was_spawned() -> None:
         np.testing.assert_array_equal(answer, model(IMAGE))
 
 
+def test_quantised_outputs_are_real_numbers_where_that_is_asked_for() -> None:
+    with (
+        armpy.load(DIGITS, backends=["CpuRef"], quantize_inputs=True) as plain,
+        armpy.load(DIGITS, **REAL) as model,
+    ):
+        stored = plain(IMAGE)
+        wanted = (stored.astype(np.float64) + 128) / 256  # type: ignore[union-attr]  # as the file says
+        name, output = model.inputs[0].name, model.outputs[0].name
+        target = np.empty((1, 10), np.float32)
+        outputs = [
+            model(IMAGE),
+            model.run({name: IMAGE})[output],
+            model.run({name: IMAGE}, deadline_s=60)[output],
+            model.start({name: IMAGE}).result(60)[output],
+            model.run({name: IMAGE}, [output])[output],
+            model.run({name: IMAGE}, {output: target})[output],
+        ]
+        assert outputs[-1] is target
+        for array in outputs:
+            assert array.dtype == np.float32  # type: ignore[union-attr]
+            np.testing.assert_array_equal(array, wanted)
+        with pytest.raises(InvalidArgumentError, match="a writable C-contiguous float32 array"):
+            model.run({name: IMAGE}, {output: np.empty((1, 10), np.int8)})
+        np.testing.assert_array_equal(plain.outputs[0].dequantize(stored), wanted)
+
+
 def test_warming_up_prepares_and_runs_every_shape_once() -> None:
     with relu() as model:
         model.warm_up({"x": (4, 3)})
