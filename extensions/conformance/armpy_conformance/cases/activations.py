@@ -43,15 +43,6 @@ def case_templates() -> Iterator[CaseTemplate]:
     yield CaseTemplate(
         "gelu-approximate", Activation(ActivationFunction.GELU, approximate=True), ((3, 7),), every
     )
-    for label, a, b in (("relu6", 6.0, 0.0), ("relu-0-to-1", 1.0, 0.0), ("relu1", 1.0, -1.0)):
-        bounded = Activation(ActivationFunction.BOUNDED_RELU, a, b)
-        yield CaseTemplate(label, bounded, ((3, 7),), scales=_INPUT, output=_INPUT[0])
-    yield CaseTemplate(
-        "tanh-scaled",
-        Activation(ActivationFunction.TANH, 1.5, 0.5),
-        ((3, 7),),
-        of(DataType.FLOAT32, DataType.FLOAT16),
-    )
     for where in (-1.0, 1.0):
         side = "lowest" if where < 0 else "highest"
         for function in (ActivationFunction.RELU, ActivationFunction.SIGMOID):
@@ -88,7 +79,7 @@ def _from_the_lowest(inputs: object, data_type: DataType) -> Quantization:
 
 
 def _normalizations() -> Iterator[CaseTemplate]:
-    """Softmax and its relatives along each axis."""
+    """Softmax and its relatives in every type, and rows of one element."""
     for make, output in (
         (Softmax, Scale(1 / 256, -1.0)),
         (LogSoftmax, Scale(1 / 16, 1.0)),
@@ -99,21 +90,5 @@ def _normalizations() -> Iterator[CaseTemplate]:
         yield CaseTemplate("rows", last, ((3, 7),), every, scales=scales, output=output)
         yield CaseTemplate("vector", last, ((9,),), scales=scales, output=output)
         yield CaseTemplate("one", last, ((2, 1),), scales=scales, output=output)
-        for axis in range(-4, 4):
-            yield CaseTemplate(
-                f"axis_{axis}", make(axis=axis), ((2, 3, 4, 5),), scales=scales, output=output
-            )
     unit = Scale(1 / 128, 0.0)
     yield CaseTemplate("zeros", L2Normalization(), ((2, 7),), every, (zeros,), output=unit)
-    for make_with in (Softmax, LogSoftmax):
-        yield CaseTemplate(
-            "beta", make_with(beta=0.5), ((3, 7),), of(DataType.FLOAT32, DataType.FLOAT16)
-        )
-    yield CaseTemplate(
-        "beta-quantized",
-        Softmax(beta=2.0),
-        ((3, 7),),
-        of(*_BYTES),
-        scales=_INPUT,
-        output=Scale(1 / 256, -1.0),
-    )

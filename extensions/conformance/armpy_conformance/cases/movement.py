@@ -17,7 +17,6 @@ from armpy.ops import (
     OneHot,
     Operation,
     Pad,
-    PaddingMode,
     Range,
     Rank,
     Reshape,
@@ -40,56 +39,22 @@ _BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
 
 TABLE: tuple[tuple[str, Operation, Sequence[tuple[int, ...]]], ...] = (
     ("basic", Reshape((4, -1)), [(2, 3, 4)]),
-    ("flatten", Reshape((-1,)), [(2, 3, 4)]),
     ("scalar-to-vector", Reshape((1,)), [()]),
-    ("vector-to-scalar", Reshape(()), [(1,)]),
     ("empty", Reshape((3, 0)), [(0, 2)]),
     ("basic", ExpandDims(1), [(2, 3)]),
-    ("last", ExpandDims(-1), [(2, 3)]),
-    ("scalar", ExpandDims(0), [()]),
     ("basic", Squeeze(), [(1, 3, 1, 2)]),
-    ("one-axis", Squeeze((-2,)), [(1, 3, 1, 2)]),
-    ("to-scalar", Squeeze(), [(1, 1)]),
     ("basic", Transpose((1, 0)), [(3, 5)]),
-    ("nhwc-to-nchw", Transpose((0, 3, 1, 2)), [(2, 3, 4, 5)]),
-    ("nchw-to-nhwc", Transpose((0, 2, 3, 1)), [(2, 3, 4, 5)]),
-    ("reversed", Transpose((3, 2, 1, 0)), [(2, 3, 4, 5)]),
-    ("rank-5", Transpose((4, 2, 0, 3, 1)), [(2, 3, 1, 2, 3)]),
     ("basic", Tile((2, 3)), [(3, 2)]),
-    ("last", Tile((1, 1, 4)), [(2, 3, 1)]),
-    ("first", Tile((5, 1)), [(1, 7)]),
     ("basic", BroadcastTo((4, 3, 5)), [(3, 1)]),
-    ("scalar", BroadcastTo((2, 3)), [()]),
-    ("vector", BroadcastTo((3, 5)), [(5,)]),
     ("basic", ChannelShuffle(3), [(2, 6)]),
-    ("first", ChannelShuffle(2, 0), [(4, 3)]),
     ("basic", ReverseV2((0,)), [(3, 5)]),
-    ("last", ReverseV2((-1,)), [(2, 3, 5)]),
-    ("two", ReverseV2((0, 2)), [(2, 3, 5)]),
     ("basic", Slice((1, 0), (2, 3)), [(4, 5)]),
-    ("rest", Slice((1, 2, 0), (-1, 1, -1)), [(3, 4, 5)]),
-    ("one-element", Slice((2, 3), (1, 1)), [(4, 5)]),
     ("basic", StridedSlice((0, 1), (4, 5), (2, 2)), [(4, 5)]),
-    ("backwards", StridedSlice((-1, 4), (-5, 0), (-1, -2)), [(4, 5)]),
-    ("masks", StridedSlice((1, 1), (2, 2), (1, 1), begin_mask=1, end_mask=2), [(4, 5)]),
-    ("shrink", StridedSlice((1, 0), (2, 5), (1, 1), shrink_axis_mask=1), [(4, 5)]),
-    ("ellipsis", StridedSlice((0, 1), (0, 3), (1, 1), ellipsis_mask=1), [(2, 3, 4)]),
-    ("new-axis", StridedSlice((0, 1), (0, 3), (1, 1), new_axis_mask=1), [(4, 5)]),
-    ("offset", StridedSlice((1,), (2,), (1,), end_is_offset=True), [(5, 3)]),
     ("basic", Splitter(2, 1), [(3, 4)]),
-    ("sizes", Splitter(3, 0, (1, 3, -1)), [(6, 2)]),
-    ("last", Splitter(3, -1), [(2, 2, 6)]),
     ("basic", Unstack(3, 0), [(3, 4)]),
-    ("last", Unstack(2, -1), [(3, 4, 2)]),
-    ("vector", Unstack(3, 0), [(3,)]),
     ("basic", Concat(1), [(2, 3), (2, 4)]),
-    ("first", Concat(0), [(2, 3), (1, 3), (3, 3)]),
-    ("last", Concat(-1), [(2, 3, 4), (2, 3, 1)]),
-    ("channels", Concat(3), [(1, 3, 3, 5), (1, 3, 3, 2), (1, 3, 3, 1)]),
     ("with-empty", Concat(0), [(2, 3), (0, 3)]),
     ("basic", Stack(0), [(2, 3), (2, 3)]),
-    ("middle", Stack(1), [(2, 3), (2, 3), (2, 3)]),
-    ("last", Stack(-1), [(4,), (4,)]),
     ("scalars", Stack(0), [(), (), ()]),
 )
 """Operations that take any data type, each first with many types."""
@@ -144,7 +109,7 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _joins() -> Iterator[CaseTemplate]:
-    """Concat along each axis of each rank."""
+    """Concat of three along each axis of each rank."""
     types, values = of(DataType.FLOAT32), (distinct,)
     for rank in range(1, 6):
         parts = ((2, 3, 1, 2, 3)[:rank],) * 3
@@ -153,11 +118,10 @@ def _joins() -> Iterator[CaseTemplate]:
 
 
 def _padding() -> Iterator[CaseTemplate]:
-    """Pad in each of its modes."""
+    """Pad with zeros of different kinds."""
     values = (distinct,)
     around = ((1, 0), (2, 1))
     yield CaseTemplate("basic", Pad(around), ((3, 4),), _WIDTHS, values)
-    yield CaseTemplate("value", Pad(around, 1.5), ((3, 4),), of(DataType.FLOAT32), values)
     yield CaseTemplate(
         "value-operand",
         Pad(around),
@@ -166,16 +130,9 @@ def _padding() -> Iterator[CaseTemplate]:
         (distinct, exactly(3)),
         constants=(1,),
     )
-    yield CaseTemplate(
-        "image", Pad(((0, 0), (1, 2), (2, 1), (0, 0))), ((2, 3, 4, 2),), values=values
-    )
     for where, side in ((-1.0, "lowest"), (1.0, "highest")):
         scales = (Scale(1 / 16, where),)
         yield CaseTemplate(f"{side}-zero-point", Pad(around), ((3, 4),), _BYTES, values, scales)
-    for mode in PaddingMode:
-        if mode is not PaddingMode.CONSTANT:
-            operation = Pad(((1, 1), (2, 1)), padding_mode=mode)
-            yield CaseTemplate(mode.name.lower(), operation, ((3, 4),), values=values)
 
 
 def _lookups() -> Iterator[CaseTemplate]:
@@ -214,8 +171,6 @@ def _lookups() -> Iterator[CaseTemplate]:
 def _generation() -> Iterator[CaseTemplate]:
     """Operations that make elements; the core knows the answers of most without a backend."""
     yield CaseTemplate("basic", Fill((2, 3)), ((),), _WIDTHS)
-    yield CaseTemplate("vector", Fill((7,)), ((1,),))
-    yield CaseTemplate("scalar", Fill(()), ((),))
     yield CaseTemplate("basic", Rank(), ((2, 3, 4),), every)
     yield CaseTemplate("scalar", Rank(), ((),))
     for data_type, types in ((DataType.SIGNED32, every), (DataType.SIGNED64, of(DataType.FLOAT32))):
@@ -223,18 +178,4 @@ def _generation() -> Iterator[CaseTemplate]:
     for data_type in (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64):
         for label, numbers in {"up": (1, 10, 2), "down": (5, 0, -1), "empty": (3, 3, 1)}.items():
             yield CaseTemplate(label, Range(*numbers, data_type), (), of(data_type))
-    for label, operation, shape in (
-        ("basic", OneHot(4), (5,)),
-        ("first", OneHot(4, 0), (2, 3)),
-        ("middle", OneHot(3, 1), (2, 3)),
-        ("scalar", OneHot(5), ()),
-    ):
-        yield CaseTemplate(
-            label,
-            operation,
-            (shape, (), ()),
-            every
-            if label == "basic"
-            else lambda types: types[:2] == (DataType.SIGNED32, DataType.FLOAT32),
-            (below(6), anything, anything),
-        )
+    yield CaseTemplate("basic", OneHot(4), ((5,), (), ()), every, (below(6), anything, anything))

@@ -17,23 +17,11 @@ _OUTPUTS = {ReduceOperation.SUM: Scale(1 / 4, 0.1), ReduceOperation.PROD: Scale(
 _BYTES = (DataType.SIGNED8, DataType.UNSIGNED8)
 _COMMON = of(DataType.FLOAT32, DataType.QASYMM_S8)
 
-AXES: dict[str, tuple[int, ...] | None] = {
-    "all": None,
-    "none": (),
-    "first": (0,),
-    "middle": (1,),
-    "last": (-1,),
-    "two": (1, 2),
-    "outer": (0, 3),
-    "repeated": (1, -3),
-}
-
 
 def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for operation in ReduceOperation:
         yield from _reductions(operation)
-        yield from _kept_dimensions(operation)
     for function in ArgMinMaxFunction:
         name = function.name.lower()
         for output_type in (DataType.SIGNED32, DataType.SIGNED64):
@@ -46,11 +34,6 @@ def case_templates() -> Iterator[CaseTemplate]:
                 types,
                 (distinct,),
             )
-        for axis in (0, 2, -1, -3):
-            yield CaseTemplate(f"{name}-axis_{axis}", ArgMinMax(function, axis), ((3, 7, 2),))
-        yield CaseTemplate(f"{name}-ties", ArgMinMax(function, -1), ((4, 33),), values=(powers,))
-        yield CaseTemplate(f"{name}-vector", ArgMinMax(function, 0), ((9,),))
-        yield CaseTemplate(f"{name}-one", ArgMinMax(function, 0), ((1,),))
 
 
 def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
@@ -61,21 +44,17 @@ def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
     scales = _INPUT
     if operation is ReduceOperation.PROD:
         scales, output = (Scale(1 / 64, 0.0),), Scale(1 / 64, 0.1)
-    for label, axes in AXES.items():
-        if operation is not ReduceOperation.SUM and label in ("first", "middle", "repeated"):
-            continue
-        for keep_dims in (False, True):
-            if keep_dims and label not in ("all", "two", "last"):
-                continue
-            yield CaseTemplate(
-                f"{name}-{label}{'-keep' if keep_dims else ''}",
-                Reduce(operation, axes, keep_dims),
-                ((2, 3, 2, 3),) if operation is ReduceOperation.PROD else ((2, 3, 4, 5),),
-                _types(operation, label == "two" and not keep_dims),
-                (values,),
-                scales,
-                output,
-            )
+    shape = (2, 3, 2, 3) if operation is ReduceOperation.PROD else (2, 3, 4, 5)
+    for label, axes in (("two", (1, 2)), ("none", ())):
+        yield CaseTemplate(
+            f"{name}-{label}",
+            Reduce(operation, axes),
+            (shape,),
+            _types(operation, label == "two"),
+            (values,),
+            scales,
+            output,
+        )
     types = _types(operation, False)
     yield CaseTemplate(f"{name}-one", Reduce(operation, (0,)), ((1,),), types, (values,))
     yield CaseTemplate(f"{name}-scalar", Reduce(operation), ((),), types, (values,))
@@ -88,20 +67,6 @@ def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
             (anything,),
             scales,
             output,
-        )
-
-
-def _kept_dimensions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
-    """Lines of one kind of reduction that keeps its dimensions, along the other axes."""
-    values = powers if operation is ReduceOperation.PROD else grid
-    types = of(DataType.BOOLEAN if operation in _LOGICAL else DataType.FLOAT32)
-    for label in ("none", "first", "middle", "outer", "repeated"):
-        yield CaseTemplate(
-            f"{operation.name.lower()}-{label}-keep",
-            Reduce(operation, AXES[label], keep_dims=True),
-            ((2, 3, 2, 3),),
-            types,
-            (values,),
         )
 
 
