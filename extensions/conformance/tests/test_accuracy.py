@@ -6,7 +6,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from armpy_conformance.accuracy import AccuracyRun, ModelAccuracy, Status, run_accuracy
+from armpy_conformance.accuracy import Status, run_accuracy
 from armpy_conformance.accuracy.engines import Engine
 from armpy_conformance.accuracy.expected_results import read_expected
 from armpy_conformance.accuracy.float_twin import float_twin
@@ -445,12 +444,6 @@ def test_cepstra_classes_and_elements_are_measured_against_those_of_the_file(
     assert scores_of(path, AccuracySettings(2, seconds=0))["top-1 accuracy"] == 1
 
 
-@pytest.mark.slow
-def test_a_file_without_expected_results_has_no_scores(tmp_path: Path) -> None:
-    path = recorded(tmp_path, {"a": {"in0": HEARD, "in1": NOTHING}})
-    assert scores_of(path, AccuracySettings(seconds=0)) == {}
-
-
 @pytest.mark.parametrize(
     ("result", "text"),
     [
@@ -481,47 +474,6 @@ def test_the_command_and_its_page_show_scores_of_expected_results(
     assert armpy_command([*command, "--html", str(page)]) == 0
     assert re.search(r"CpuRef +top-1 accuracy +1\b", capsys.readouterr().out)
     assert "Against expected results" in page.read_text("utf-8")
-
-
-def test_no_models_are_an_error_of_the_caller() -> None:
-    with pytest.raises(InvalidArgumentError, match="no models"):
-        run_accuracy([], "CpuRef")
-
-
-class _Checker(HTMLParser):
-    """Finds tags that are not closed, and resources loaded from elsewhere."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.references: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta", "br", "wbr"):
-            self.open.append(tag)
-        self.references += [value or "" for name, value in attrs if name in ("src", "href")]
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        return
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-@pytest.mark.slow
-def test_the_page_needs_nothing_else_and_shows_every_model() -> None:
-    run = run_accuracy([DIGITS], "CpuRef", settings=QUICK)
-    broken = ModelAccuracy("<b>&.tflite", Status.FAILED, "it <failed>")
-    both = AccuracyRun("CpuRef", (*run.models, broken), run.machine, run.settings)
-    page = both.to_html()
-    checker = _Checker()
-    checker.feed(page)
-    assert checker.open == []
-    assert all(reference.startswith("#") for reference in checker.references)
-    assert "digits_int8.tflite" in page
-    assert "&lt;b&gt;&amp;.tflite" in page
-    assert "it &lt;failed&gt;" in page
-    assert "<svg" in page
 
 
 @pytest.mark.slow

@@ -133,30 +133,6 @@ def test_a_quantised_file_beside_a_float_one_is_named(
     assert first_file_difference(*reversed(paths)).quantized == paths[1]
 
 
-def test_a_quantised_file_beside_one_of_quantised_weights_is_named(tmp_path: Path) -> None:
-    paths = []
-    for name in ("weights", "int8"):
-        model = TfliteModel()
-        graph = model.subgraph()
-        x, y = graph.tensor("x", (1, 2)), graph.tensor("y", (1, 3))
-        values = np.array([[9, -7], [5, 3], [1, 127]], np.int8)
-        weights = graph.tensor("w", (3, 2), "INT8", scale=0.1, data=values)
-        if name == "int8":
-            inner = [graph.tensor(n, (1, k), "INT8", scale=0.1) for n, k in (("q", 2), ("r", 3))]
-            graph.operator("QUANTIZE", [x], [inner[0]], {})
-            graph.operator("FULLY_CONNECTED", [inner[0], weights], [inner[1]], {})
-            graph.operator("DEQUANTIZE", [inner[1]], [y], {})
-        else:
-            graph.operator("FULLY_CONNECTED", [x, weights], [y], {})
-        graph.inputs(x)
-        graph.outputs(y)
-        paths.append(str(tmp_path / f"{name}.tflite"))
-        Path(paths[-1]).write_bytes(model.to_bytes())
-    assert first_file_difference(*paths).quantized == paths[1]
-    assert first_file_difference(*reversed(paths)).quantized == paths[1]
-    assert first_file_difference(paths[1], paths[1]).quantized is None
-
-
 SUBTRACTION = """<ir_version: 9, opset_import: ["" : 18]>
 graph (float[n, 3] a, float[n, 3] b) => (float[n, 3] y) { [less] y = Sub (a, b) }"""
 
@@ -190,21 +166,6 @@ def test_files_are_compared_on_arrays_that_are_given(
     assert armpy_command(["diff", *paths, options[0]]) != 0
     assert armpy_command(["diff", *paths, options[0], f"--input=c={tmp_path / 'x.npy'}"]) == 2
     assert "no such input" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["--exact", "--against=NumbaAcc"])
-def test_options_of_backends_are_refused_for_files(
-    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = _saved(tmp_path / "a.onnx", TEXT)
-    assert armpy_command(["diff", path, path, option]) == 2
-    assert "not for another file. See armpy diff --help." in capsys.readouterr().err
-
-
-def test_a_backend_or_another_file_is_needed(tmp_path: Path) -> None:
-    path = _saved(tmp_path / "a.onnx", TEXT)
-    assert armpy_command(["diff", path]) == 2
-    assert armpy_command(["diff", path, path, "--backend", "CpuRef"]) == 2
 
 
 def _onnx_pair(path: Path, layer: int | None = None) -> str:

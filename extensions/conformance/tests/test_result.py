@@ -104,16 +104,6 @@ class _Resources(HTMLParser):
         self.text += data
 
 
-def test_the_page_needs_nothing_from_elsewhere() -> None:
-    page = render_result(RESULT)
-    resources = _Resources()
-    resources.feed(page)
-    assert all(link.startswith("#") for link in resources.links)
-    assert not resources.tags & {"link", "img", "iframe"}
-    assert "url(" not in page
-    assert "@import" not in page
-
-
 def test_the_page_shows_problems_as_they_are_written() -> None:
     resources = _Resources()
     resources.feed(render_result(RESULT))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -233,14 +231,6 @@ def test_the_graph_is_moved_by_dragging(page: Any, pages: dict[str, str]) -> Non
     assert chosen(page) == ""  # this was no click
 
 
-def test_the_legend_follows_the_colouring(page: Any, pages: dict[str, str]) -> None:
-    page.goto(pages["small"])
-    legend = page.locator(".graph .legend")
-    assert legend.text_content() == "NumbaAcc (6)CpuRef (6)"
-    page.locator("select").select_option(label="time")
-    assert "most: 11 us" in legend.text_content()
-
-
 def test_colours_follow_the_system_and_the_button(browser: Any, pages: dict[str, str]) -> None:
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()
@@ -271,54 +261,12 @@ def test_a_chart_has_its_points_as_a_table(page: Any, pages: dict[str, str]) -> 
     assert cells == ["line", "x 0: 2 ms", "line", "x 1: 3 ms"]
 
 
-def test_the_contents_lead_to_a_section_that_was_not_drawn_yet(
-    page: Any, pages: dict[str, str]
-) -> None:
-    page.goto(pages["small"])
-    page.get_by_role("link", name="Last").click()
-    playwright.expect(page.locator("#section-2")).to_be_in_viewport()
-
-
 def test_long_charts_are_folded_out_when_asked(page: Any, pages: dict[str, str]) -> None:
     page.goto(pages["small"])
     rows = page.locator("table.bars").first.locator("tbody tr:visible")
     assert rows.count() == 4
     page.get_by_role("button", name="Show 5 more").click()
     assert rows.count() == 9
-
-
-def test_the_bars_inside_another_one_are_folded_out_by_a_click(
-    page: Any, pages: dict[str, str]
-) -> None:
-    page.goto(pages["small"])
-    inner = page.locator("tr.inner:visible")
-    assert inner.count() == 0
-    page.get_by_role("button", name="block").click()
-    assert inner.count() == 2
-    page.get_by_role("button", name="block").click()
-    assert inner.count() == 0
-
-
-@pytest.mark.parametrize("number", range(len(CHARTS)), ids=[kind for kind, _, _ in CHARTS])
-def test_a_bar_that_is_folded_out_is_as_if_it_had_been_shown(
-    page: Any, pages: dict[str, str], number: int
-) -> None:
-    page.goto(pages["rows"])
-    folded, shown = (page.locator("table.bars").nth(2 * number + n) for n in range(2))
-    for button in reversed(page.get_by_role("button", name="Show 2 more").all()):
-        button.click()
-
-    def rows(table: Any) -> list[str]:
-        markup: list[str] = table.locator("tbody tr").evaluate_all(
-            "(rows) => rows.map((row) => row.outerHTML.replace(/\\s+(?=<)/g, ''))"
-        )
-        return [re.sub(' (data-inside|hidden)="[^"]*"', "", row) for row in markup]
-
-    assert rows(folded) == rows(shown)
-    for table in (folded, shown):
-        for control in table.locator("tr[data-inside] button").all():
-            control.click()
-    assert rows(folded) == rows(shown)
 
 
 def test_a_click_on_a_cell_shows_its_reasons(page: Any, pages: dict[str, str]) -> None:
@@ -331,61 +279,11 @@ def test_a_click_on_a_cell_shows_its_reasons(page: Any, pages: dict[str, str]) -
     assert page.locator(".matrix .lines").count() == 0
 
 
-def test_the_layer_under_the_pointer_is_named(page: Any, pages: dict[str, str]) -> None:
-    page.goto(pages["small"])
-    tip = page.locator(".tip")
-    assert not tip.is_visible()
-    page.mouse.move(*place(page, 3))
-    assert tip.text_content() == "layer_3: CONV_2D"
-    page.mouse.move(1, 1)
-    assert not tip.is_visible()
-
-
-def test_the_nearest_point_of_a_chart_is_named(page: Any, pages: dict[str, str]) -> None:
-    page.goto(pages["small"])
-    chart = page.locator(".lines svg")
-    chart.scroll_into_view_if_needed()
-    box = chart.bounding_box()
-    page.mouse.move(box["x"] + 0.97 * box["width"], box["y"] + 0.1 * box["height"])
-    assert page.locator(".tip").text_content() == "x 1: 3 ms"
-
-
 @pytest.mark.parametrize("width", [360, 1600])
 def test_a_page_is_no_wider_than_the_screen(page: Any, pages: dict[str, str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(pages["small"])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_on_a_phone_a_bar_lies_below_its_name(page: Any, pages: dict[str, str]) -> None:
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(pages["small"])
-    row = page.locator("table.bars tbody tr").first
-    name, value, bar = (row.locator(part).bounding_box() for part in ("th", "td.n", "td.bar"))
-    assert value["y"] >= name["y"] + name["height"]
-    assert bar["y"] < value["y"] + value["height"]
-    assert bar["x"] + bar["width"] <= 390
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_kinds_of_cells_are_told_apart_by_colour(
-    browser: Any, pages: dict[str, str], scheme: str
-) -> None:
-    context = browser.new_context(color_scheme=scheme)
-    page = context.new_page()
-    page.goto(pages["small"])
-    colours = page.evaluate(
-        """() => {
-            const cell = document.querySelector('.matrix td button');
-            return ['good', 'part', 'grey', 'other', 'known', 'bad', 'worse'].map((kind) => {
-                cell.className = `cell-${kind}`;
-                return getComputedStyle(cell).backgroundColor.match(/\\d+/g).map(Number);
-            });
-        }"""
-    )
-    for first, second in combinations(colours, 2):
-        assert max(abs(a - b) for a, b in zip(first, second, strict=True)) > 16, colours
-    context.close()
 
 
 def test_a_hostile_model_runs_nothing_and_is_shown_as_it_is(

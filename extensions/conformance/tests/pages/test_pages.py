@@ -4,14 +4,12 @@ import base64
 import hashlib
 import json
 import re
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from armpy.core.units import type_name
-from armpy.errors import UnimplementedError
 from armpy_conformance.pages import (
     Bar,
     Bars,
@@ -36,7 +34,6 @@ from armpy_conformance.pages import (
     TwoLines,
     quantization_text,
     render_page,
-    rendering,
     shape_text,
 )
 from armpy_conformance.pages.scales import number_text
@@ -137,17 +134,6 @@ def test_every_id_is_there_once() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_sections_without_parts_are_left_out() -> None:
-    text = render_page("title", [Section("empty"), Section("full", [Text("x")])])
-    assert "empty" not in text
-    assert text.count(">full<") == 2  # its heading, and the contents
-
-
-def test_long_names_break_between_their_words() -> None:
-    text = render_page("x", [Section("s", [Facts([("file", "v2_1.0_224_int8.tflite;a/b")])])])
-    assert "v2_1.0_224_<wbr>int8.<wbr>tflite;<wbr>a/<wbr>b" in text
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -176,13 +162,6 @@ def test_shapes_and_quantisation_are_short() -> None:
 def test_shares_of_a_stack_are_parts_of_its_whole() -> None:
     slices = Stack("", [Bar("a", 3.0), Bar("b", 1.0)]).slices
     assert [(start, percent) for _, _, start, percent in slices] == [(0, 75), (75, 25)]
-
-
-def test_a_line_does_not_end_between_a_number_and_its_unit() -> None:
-    stack = Stack("", [Bar("5 sizes", 1.0, "3.4 µs")])
-    text = render_page("", [Section("", [stack])])
-    assert "3.4\N{NO-BREAK SPACE}µs" in text
-    assert "5 sizes" in text
 
 
 def test_the_longest_bar_or_interval_is_the_whole_width() -> None:
@@ -215,15 +194,6 @@ def test_a_colouring_by_amount_knows_the_most() -> None:
     assert data["of"] == [1.0, None, 3.0]
 
 
-def test_a_missing_template_engine_is_named_with_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rendering._environment.cache_clear()
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(UnimplementedError, match=r"jinja2.*Run: pip install jinja2$"):
-        render_page("title", [])
-
-
 def test_thousands_of_bars_and_points_are_data_rather_than_elements() -> None:
     bars = [Bar(f"layer {n}", float(n), inside=[Bar("part", 1.0)]) for n in range(2000)]
     points = [float(n) for n in range(2000)]
@@ -236,10 +206,6 @@ def test_thousands_of_bars_and_points_are_data_rather_than_elements() -> None:
     empty = render_page("title", [Section("s", [Text("x")])])
     # Of a bar with one inside it are kept its names and figures, not the markup of two rows.
     assert len(text) - len(empty) < 2000 * 120
-
-
-def test_a_box_of_cautions_without_lines_is_left_out() -> None:
-    assert "endangers" not in render_page("title", [Section("s", [Cautions([]), Text("x")])])
 
 
 def test_dots_lie_on_an_axis_that_begins_where_it_is_asked_to() -> None:
