@@ -122,13 +122,6 @@ def spin():
 threading.Thread(target=spin, daemon=True).start()
 """
 
-_POLLS = """
-def poll():
-    while True:
-        time.sleep(1e-5)
-threading.Thread(target=poll, daemon=True).start()
-"""
-
 _OWN_JSON = """
 dumps = json.dumps
 json.dumps = lambda *a, **k: dumps(*a, **k)
@@ -160,12 +153,6 @@ PROCESS_FAULTS: dict[str, PlantedModule] = {
         "question",
         "sys.path.insert(0, '/opt/vendor/python')",
         "sys.path",
-    ),
-    "process/native-abort-handler": PlantedModule(
-        "contract/process/a-whole-life-changes-nothing",
-        "load",
-        "ctypes.CDLL(None).signal(int(signal.SIGTERM), ctypes.c_void_p(1))",
-        "SIGTERM",
     ),
     "process/flushes-subnormals": PlantedModule(
         "contract/process/a-whole-life-changes-nothing", "load", _NO_SUBNORMALS, "subnormal"
@@ -200,9 +187,6 @@ PROCESS_FAULTS: dict[str, PlantedModule] = {
     ),
     "process/spins": PlantedModule(
         "contract/process/idle-backends-use-no-processor", "load", _SPINS, "of a processor"
-    ),
-    "process/polls": PlantedModule(
-        "contract/process/idle-backends-use-no-processor", "execution", _POLLS, "of a processor"
     ),
     "process/thread-without-end": PlantedModule(
         "contract/process/the-interpreter-ends",
