@@ -21,9 +21,11 @@ from armpy_nnapi import (
 from armpy_nnapi.description.model_description import OperationNode, Subgraph
 from armpy_nnapi.operations import definitions
 
-from .nnapi_models import BOOL_1, FLOAT_2, compiled, fails, floats
+from .nnapi_models import BOOL_1, FLOAT_2, compiled, devices_of, fails, floats
 
 C = OperandCode
+DEVICES = devices_of()
+"""The reference alone, which compiles nothing."""
 
 
 def only_operation(builder: ModelBuilder, *outputs: ModelOperand) -> tuple[OperationNode, Subgraph]:
@@ -34,7 +36,7 @@ def only_operation(builder: ModelBuilder, *outputs: ModelOperand) -> tuple[Opera
 
 
 def test_a_model_is_built_with_a_function_per_operation() -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     image = builder.input(np.float32, (1, 3, 3, 1))
     convolution = builder.conv_2d(
         image,
@@ -53,7 +55,7 @@ def test_a_model_is_built_with_a_function_per_operation() -> None:
 
 
 def test_there_is_a_function_for_every_operation() -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     for definition in definitions().values():
         name = definition.name.lower()
         function = getattr(builder, name)
@@ -68,7 +70,7 @@ def test_there_is_a_function_for_every_operation() -> None:
 
 def test_what_does_not_exist_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no operation or attribute 'nothing'"):
-        ModelBuilder().nothing  # noqa: B018 - asking is the test
+        ModelBuilder(DEVICES).nothing  # noqa: B018 - asking is the test
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_what_does_not_exist_is_no_attribute() -> None:
     ],
 )
 def test_the_form_follows_from_the_arguments(arguments: dict[str, object], count: int) -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     image = builder.input(np.float32, (1, 2, 2, 2))
     sizes = dict.fromkeys(("stride_width", "stride_height", "filter_width", "filter_height"), 1)
     node, _ = only_operation(builder, builder.max_pool_2d(image, **arguments, **sizes))
@@ -112,7 +114,7 @@ Build = Callable[[ModelBuilder, ModelOperand], object]
         ),
         (lambda b, x: b.softmax(x, beta="high"), "SOFTMAX: the operation does not take"),
         (lambda b, x: b.expand_dims(x, axis=2**40), "EXPAND_DIMS / axis: the numbers do not fit"),
-        (lambda b, x: b.relu(ModelBuilder().input(np.float32)), "input belongs to another"),
+        (lambda b, x: b.relu(ModelBuilder(DEVICES).input(np.float32)), "input belongs to another"),
         (lambda b, x: b.concatenation(x, axis=0), "inputs is not a sequence"),
         (lambda b, x: b.split(x, axis=0, num_splits=b.scalar(2, C.INT32)), "Give outputs=3"),
         (lambda b, x: b.input("no dtype"), "this is not an operand type"),
@@ -124,14 +126,14 @@ Build = Callable[[ModelBuilder, ModelOperand], object]
     ],
 )
 def test_calls_that_mean_nothing_are_bad_data(build: Build, problem: str) -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     with fails(ResultCode.BAD_DATA, problem):
         build(builder, builder.input(FLOAT_2))
 
 
 def test_numbers_become_scalars_of_the_type_that_goes_with_the_tensor() -> None:
     for dtype, code in ((np.float32, C.FLOAT32), (np.float16, C.FLOAT16)):
-        builder = ModelBuilder()
+        builder = ModelBuilder(DEVICES)
         node, main = only_operation(builder, builder.elu(builder.input(dtype, (2,)), alpha=2))
         assert main.operands[node.inputs[1]].type == code
 
@@ -143,7 +145,7 @@ def test_numbers_become_scalars_of_the_type_that_goes_with_the_tensor() -> None:
 def test_an_output_is_quantised_as_the_first_input_of_its_type(
     code: OperandCode, zero_point: int, expected: int
 ) -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     output = builder.relu(builder.input(code, (2,), 0.5, zero_point))
     assert output.type == OperandType(code, (), 0.5, expected)
 
@@ -160,14 +162,14 @@ def test_a_prescribed_quantisation_is_given_to_the_output(
     name: str, arguments: dict[str, float], scale: float, zero_point: int
 ) -> None:
     for code, offset in ((C.TENSOR_QUANT8_ASYMM, 0), (C.TENSOR_QUANT8_ASYMM_SIGNED, -128)):
-        builder = ModelBuilder()
+        builder = ModelBuilder(DEVICES)
         output = getattr(builder, name)(builder.input(code, (1, 2), 0.5, 0), **arguments)
         assert output.type == OperandType(code, (), scale, zero_point + offset)
         compiled(builder.finish(output))
 
 
 def test_types_of_outputs_may_be_given() -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     x = builder.input(FLOAT_2)
     q8 = OperandType(C.TENSOR_QUANT8_ASYMM, (2,), 0.5, 10)
     first, second = builder.quantize(x, outputs=q8), builder.quantize(x, outputs=[q8])
@@ -176,7 +178,7 @@ def test_types_of_outputs_may_be_given() -> None:
 
 
 def test_constants_take_scales_for_tensors_and_for_channels() -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     constant = builder.constant(np.array([1, 2], np.uint8), 0.5, 3)
     many = builder.constant([[1, 2], [3, 4]], channel_scales=[0.5, 1.0], channel_dim=0)
     assert constant.type == OperandType(C.TENSOR_QUANT8_ASYMM, (2,), 0.5, 3)
@@ -187,10 +189,10 @@ def test_constants_take_scales_for_tensors_and_for_channels() -> None:
 
 def test_control_flow_runs_other_models() -> None:
     def step(count: float) -> Model:
-        inner = ModelBuilder()
+        inner = ModelBuilder(DEVICES)
         return inner.finish(inner.add(inner.input(FLOAT_2), floats(count, count)))
 
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     condition, x = builder.input(BOOL_1), builder.input(FLOAT_2)
     (chosen,) = builder.if_(condition, step(1), step(10), [x], [FLOAT_2])
     compilation = compiled(builder.finish(chosen))
@@ -200,15 +202,15 @@ def test_control_flow_runs_other_models() -> None:
 
 def test_a_condition_has_the_dimensions_that_follow_so_that_a_loop_can_be_built() -> None:
     whole = OperandType(OperandCode.TENSOR_INT32, (1,))
-    condition = ModelBuilder()
+    condition = ModelBuilder(DEVICES)
     i, n = condition.input(whole), condition.input(whole)
     is_less = condition.less(i, n)
     assert is_less.type == OperandType(OperandCode.TENSOR_BOOL8, (1,))
-    body = ModelBuilder()
+    body = ModelBuilder(DEVICES)
     count, limit = body.input(whole), body.input(whole)
     counted = body.finish(body.add(count, np.array([1], np.int32), outputs=whole))
     assert limit.type == whole
-    outer = ModelBuilder()
+    outer = ModelBuilder(DEVICES)
     ends = outer.while_(
         condition.finish(is_less), counted, [outer.input(whole), outer.input(whole)], [whole]
     )
@@ -217,7 +219,7 @@ def test_a_condition_has_the_dimensions_that_follow_so_that_a_loop_can_be_built(
 
 
 def test_dimensions_that_do_not_follow_stay_open() -> None:
-    builder = ModelBuilder()
+    builder = ModelBuilder(DEVICES)
     a, b, c = (
         builder.input(OperandType(OperandCode.TENSOR_INT32, shape))
         for shape in [(2, 1), (3,), (0,)]

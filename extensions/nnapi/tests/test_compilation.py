@@ -131,7 +131,7 @@ def svdf(bias: Lifetime, bias_size: int = 2) -> Model:
     node = OperationNode(OperationCode.SVDF, tuple(range(7)), (7, 8))
     inputs = (0, 3) if bias is Lifetime.SUBGRAPH_INPUT else (0,)
     graph = Subgraph(operands, (node,), inputs, (7, 8))
-    return Model.from_description(ModelDescription(graph))
+    return Model.from_description(ModelDescription(graph), devices_of())
 
 
 def test_a_model_that_only_runs_without_an_optional_input_is_compiled() -> None:
