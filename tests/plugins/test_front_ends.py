@@ -458,6 +458,16 @@ def test_a_wrong_option_stays_an_error_of_the_argument() -> None:
         load(toy(raising(error)))
 
 
+@pytest.mark.parametrize("notes", [False, True])
+def test_other_files_are_all_known_where_a_front_end_notes_them(
+    notes: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.toy"
+    path.write_bytes(b"TOY1")
+    with load(toy(notes_other_files=notes), path) as model:
+        assert model.provenance.is_one_file is notes
+
+
 def test_other_files_get_new_names_where_a_front_end_can_rename_them(tmp_path: Path) -> None:
     def rename(file: ModelFile, names: Mapping[Path, str]) -> bytes:
         return bytes(file.data) + b" ".join(name.encode() for name in names.values())

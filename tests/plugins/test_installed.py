@@ -355,6 +355,20 @@ def test_a_file_of_another_user_is_not_trusted(site: Path, cache: Path, looks: l
 
 
 @pytest.mark.usefixtures("later")
+def test_switched_off_it_is_neither_read_nor_written(
+    site: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
+) -> None:
+    write_distribution(site, "acme", "Acme")
+    assert found()
+    monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
+    assert found() == {("Acme", "acme", "1.0")}
+    assert len(looks) == 2
+    shutil.rmtree(cache)
+    assert found() == {("Acme", "acme", "1.0")}
+    assert not cache.exists()
+
+
+@pytest.mark.usefixtures("later")
 def test_without_a_place_to_keep_it_everything_is_found(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
