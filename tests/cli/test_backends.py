@@ -13,11 +13,18 @@ from pathlib import Path
 import pytest
 
 import armpy
-from armpy.backend import BackendOption, IBackendInternal
+from armpy.backend import (
+    BackendOption,
+    DeviceFigures,
+    DeviceInfo,
+    IBackendInternal,
+    PerformanceFigures,
+)
 from armpy.cli.registry import parse_backend_options, split_option
 from armpy.errors import DeviceNotFoundError, InvalidArgumentError
 from armpy.model import Model
 from armpy.plugins import BackendRegistry
+from armpy.types import DataType
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
@@ -74,12 +81,18 @@ def test_a_backend_whose_device_is_missing_says_so(
 
 
 def test_devices_are_listed_with_their_figures(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    find_backends_in(registry_of(FakeBackend("Npu")), monkeypatch)
+    class Measured(FakeBackend):
+        def get_devices(self) -> tuple[DeviceInfo, ...]:
+            figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(exec_time=0.5)})
+            return (DeviceInfo(figures=figures),)
+
+    find_backends_in(registry_of(Measured("Npu")), monkeypatch)
     (device,) = cli.document("devices")["devices"]
     assert device["backend"] == "Npu"
     lines = cli.out("devices").splitlines()
     assert lines[0] == "Npu"
     assert lines[1].startswith(f"type {device['type']}, version ")
+    assert lines[-1].split()[:2] == ["float32", "0.5"]
 
 
 def test_a_backend_that_was_not_tried_is_not_said_to_work(cli: Cli) -> None:
