@@ -125,40 +125,6 @@ def test_a_distributions_version_is_listed_without_loading_it(
 
 
 @pytest.mark.slow
-def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
-    folder = tmp_path / "modules"
-    write_module(folder, "acme_npu_backend", module_source("AcmeNpu"))
-    write_module(folder, "acme_bad_backend", "raise SystemExit(3)")
-    for name in ("my_backend.py", "npu.py", "acme_common.py", "notes.txt"):
-        (folder / name).write_text("")
-    arguments = ["backends", "--dynamic-backends-path", str(folder)]
-    listed = cli.out(*arguments)
-    assert "(acme_npu_backend)" in listed
-    assert "(acme_bad_backend)" in listed
-    assert f"skipped {folder / 'npu.py'}: its name is not <vendor>_<name>_backend" in listed
-    assert "acme_common" not in listed
-    assert "notes.txt" not in listed
-    assert armpy_command([*arguments, "--load", "--all"]) == 0
-    captured = capsys.readouterr()
-    rows = {line.split()[0]: line for line in captured.out.splitlines() if line}
-    assert "can be used" in rows["AcmeNpu"]
-    assert "SystemExit: 3" in rows["(acme_bad_backend)"]
-    assert f"skipped {folder / 'my_backend.py'}: its name is not" in captured.out
-    assert captured.err == ""
-
-
-def test_a_directory_may_be_given_relative_to_the_current_one(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_module(tmp_path / "modules", "acme_npu_backend")
-    monkeypatch.chdir(tmp_path)
-    assert "(acme_npu_backend)" in cli.out("backends", "--dynamic-backends-path", "modules")
-
-
-@pytest.mark.slow
 def test_listing_fifty_distributions_imports_none_of_them(tmp_path: Path) -> None:
     site = FakeSite(tmp_path)
     for number in range(50):

@@ -227,28 +227,6 @@ def test_models_are_chosen_by_patterns(cli: Cli, use: Callable[..., None]) -> No
     assert "got 'resnet'. 'armpy cache list' shows all" in err
 
 
-def test_what_one_model_has_is_added_up_over_all_caches(cli: Cli, use: Callable[..., None]) -> None:
-    models = Cache([grouped("x.armpy", "net", 100, 20.0)], name="models")
-    entries = [grouped("program-0a.entry", "net", 10, 30.0), grouped("tuned-0a.entry", "net", 1, 1)]
-    compiled = Cache(entries, name="compiled")
-    use(Keeping(models, backend_id="A"), Keeping(compiled, backend_id="B"))
-    assert cli.document("cache", "list")["models"] == [
-        {
-            "model": "net",
-            "size_bytes": 111,
-            "num_files": 3,
-            "last_used_s": 30.0,
-            "kinds": {
-                "a start without preparing": 1,
-                "compiled part": 1,
-                "what tuning found": 1,
-            },
-        }
-    ]
-    row = cli.out("cache", "list").splitlines()[1]
-    assert row.endswith("a start without preparing, compiled part, what tuning found")
-
-
 @pytest.fixture
 def compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache with the compiled parts of two models of one backend, and of one of another."""
@@ -286,25 +264,3 @@ def test_compiled_parts_are_listed_and_cleared_too(
 def models_of(cli: Cli, *options: str) -> list[str]:
     """The models of which something is kept."""
     return [model["model"] for model in cli.document("cache", "list", *options)["models"]]
-
-
-@pytest.mark.parametrize(
-    ("damage", "problem"),
-    [
-        (lambda stored: stored[:-3], "it is not whole"),
-        (lambda stored: stored[:-1] + bytes([stored[-1] ^ 1]), "its checksum is wrong"),
-    ],
-)
-def test_damaged_parts_are_reported(
-    compiled_parts: Path,
-    damage: Callable[[bytes], bytes],
-    problem: str,
-    cli: Cli,
-    use: Callable[..., None],
-) -> None:
-    path = min(compiled_parts.iterdir())
-    path.write_bytes(damage(path.read_bytes()))
-    use(FakeBackend("Npu"))
-    (cache,) = cli.document("cache", "verify", code=1)["caches"]
-    damaged = {entry["name"]: entry["problem"] for entry in cache["entries"] if entry["problem"]}
-    assert damaged == {path.name: problem}

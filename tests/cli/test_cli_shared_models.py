@@ -67,13 +67,3 @@ def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(cli: Cli, tmp_pa
     assert 0.3 < pixels["dog"] / (513 * 513) < 0.6
     mask = np.load(tmp_path / "ArgMax.npy")[0]
     assert np.count_nonzero(mask) == foreground
-
-
-@pytest.mark.slow
-def test_a_model_of_open_size_is_described_for_a_size(cli: Cli) -> None:
-    model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
-    assert cli.document("inspect", str(model))["layers_by_backend"] == {}
-    options = ["--size", "64x96", "--backends", "CpuRef"]
-    report = cli.document("inspect", str(model), *options)
-    assert sum(report["layers_by_backend"].values()) > 50
-    assert report["arena_bytes"] > 0

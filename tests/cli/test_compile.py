@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any  # arguments that are passed on
 
 import numpy as np
 import pytest
@@ -39,14 +38,6 @@ def test_a_compiled_model_gives_what_the_original_gives(cli: Cli, output: str) -
         np.testing.assert_array_equal(compiled(image), original(image))
 
 
-def test_the_bytes_add_up_to_the_file(cli: Cli, output: str) -> None:
-    report = cli.document("compile", MODEL, "-o", output)
-    sizes = dict(report["bytes"])
-    assert sizes.pop("total") == Path(output).stat().st_size == sum(sizes.values())
-    assert min(sizes.values()) > 0
-    assert report["original_bytes"] == Path(MODEL).stat().st_size
-
-
 @pytest.mark.slow
 def test_targets_are_compiled_in_their_order(cli: Cli, output: str) -> None:
     report = cli.document(
@@ -65,14 +56,6 @@ def test_what_a_backend_does_not_keep_is_said(
     said = cli.out("compile", MODEL, "-o", output)
     assert "10  NumbaAcc  nothing" in said
     assert "for host: the program cannot be kept" in said
-
-
-def test_a_backend_without_the_target_is_said_to_lack_it(
-    cli: Cli, output: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(NumbaPrograms, "targets", ("znver4",))
-    said = cli.out("compile", MODEL, "-o", output, "--target", "host")
-    assert "for host: the backend makes no programs for it" in said
 
 
 def test_a_model_of_any_size_is_prepared_for_the_shapes(
@@ -105,15 +88,6 @@ def test_a_signed_file_says_by_whom(cli: Cli, tmp_path: Path, output: str) -> No
         assert compiled.is_light
 
 
-def test_a_file_is_signed_with_an_encrypted_key(
-    cli: Cli, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("cryptography")
-    key = write_signing_key(tmp_path / "key.pem", b"correct horse")
-    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "correct horse")
-    assert key.text in cli.out("compile", MODEL, "-o", output, "--sign", key.path)
-
-
 def test_a_wrong_key_is_found_before_compiling(
     cli: Cli, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,13 +102,6 @@ def compiled(cli: Cli, output: str) -> str:
     return output
 
 
-def test_run_takes_a_compiled_file(cli: Cli, compiled: str) -> None:
-    picture = str(DIGITS / "pictures" / "seven.png")
-    actual, expected = (cli.document("run", path, "--image", picture) for path in (compiled, MODEL))
-    assert actual["outputs"] == expected["outputs"]
-    assert actual["layers_by_backend"] == {"NumbaAcc": 10}
-
-
 @pytest.mark.parametrize(
     "arguments",
     [["--profile"], ["--code", "never"]],
@@ -145,23 +112,6 @@ def test_run_takes_a_compiled_file_with_options_of_ordinary_networks(
     actual, expected = (cli.document("run", path, *arguments) for path in (compiled, MODEL))
     assert actual["outputs"] == expected["outputs"]
     assert actual["layers_by_backend"] == expected["layers_by_backend"]
-
-
-def test_run_makes_no_network_of_what_starts_at_once(
-    cli: Cli, compiled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded: list[object] = []
-
-    def load_network(runtime: armpy.Runtime, network: Any, *args: Any, **more: Any) -> int:
-        loaded.append(network)
-        return original(runtime, network, *args, **more)
-
-    original = armpy.Runtime.load_network
-    monkeypatch.setattr(armpy.Runtime, "load_network", load_network)
-    cli.out("run", compiled)
-    assert loaded == []
-    cli.out("run", compiled, "--profile")
-    assert len(loaded) == 1
 
 
 OPEN = """graph (float[batch, 1, length] x, float[batch, 1, 1] state) => (float[b, 1, l] y)
