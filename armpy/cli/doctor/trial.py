@@ -77,12 +77,12 @@ def _run_network(backend: IBackendInternal) -> Iterator[str]:
     weights, bias = np.array([[1, 2], [-1, 1]], np.float32), np.array([10, -40], np.float32)
     x, y = net.input("x", info), net.input("y", info)
     total = net.add(ElementwiseBinary(), x, y, name="addition")
-    product = net.add(FullyConnected(), total, net.constant(weights), net.constant(bias))
-    net.output("z", net.add(Activation(ActivationFunction.RELU), product))
+    positive = net.add(Activation(ActivationFunction.RELU), total)
+    net.output("z", net.add(FullyConnected(), positive, net.constant(weights), net.constant(bias)))
     given = {"x": np.array([[5, 3]], np.float32), "y": np.array([[-10, 8]], np.float32)}
     inputs = {name: array.copy() for name, array in given.items()}
-    # The sum is (-5, 11), the product (-5 + 22 + 10, 5 + 11 - 40).
-    expected = np.array([[27, 0]], np.float32)
+    # The sum is (-5, 11), its positive part (0, 11), the product (22 + 10, 11 - 40).
+    expected = np.array([[32, -29]], np.float32)
     with closing(Runtime(_options(backend))) as runtime:
         network_id = runtime.load_network(net.build())
         answer = runtime.enqueue_workload(network_id, inputs)["z"]
