@@ -9,11 +9,10 @@ from armpy import Network, ops
 from armpy.graph import SubgraphView
 from armpy.ops import BinaryOperation
 from armpy.ops.operation import Array
-from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 
-from .one_layer import check_layer, isas_for
+from .one_layer import isas_for
 from .support import check_against_reference, random_array, run_reference
 
 F16, F32, I32, BOOL = DataType.FLOAT16, DataType.FLOAT32, DataType.SIGNED32, DataType.BOOLEAN
@@ -23,24 +22,6 @@ NCHW, SAME = DataLayout.NCHW, ops.Padding.SAME
 def halves(*shape: int) -> Array:
     """Numbers around 0."""
     return np.random.default_rng(3).normal(size=shape).astype(np.float16)
-
-
-def test_every_float16_is_converted_exactly() -> None:
-    every_half = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    infos = TensorInfo(every_half.shape, F16), TensorInfo(every_half.shape, F32)
-    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [every_half])
-
-
-def test_floats_are_rounded_to_the_next_float16() -> None:
-    exact = np.arange(1 << 15, dtype=np.uint16).view(np.float16)
-    exact = exact[np.isfinite(exact)].astype(np.float32)
-    middles = (exact[1:] + exact[:-1]) / 2
-    beside = [np.nextafter(middles, np.float32(side)) for side in (0, np.inf)]
-    special = np.array([65519.99, 65520, 1e30, np.inf, np.nan, 1e-40, 2.0**-25], np.float32)
-    floats = np.concatenate([exact, middles, *beside, special])
-    floats = np.concatenate([floats, -floats])
-    infos = TensorInfo(floats.shape, F32), TensorInfo(floats.shape, F16)
-    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [floats])
 
 
 def test_layers_after_each_other_are_not_transposed_in_between() -> None:
