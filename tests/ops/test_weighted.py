@@ -68,7 +68,7 @@ def test_convolutions_infer_their_shape(
     [
         (Convolution2d(), [(1, 5, 5, 3), (8, 3, 3, 2)], "divisor of 3 .*got 2"),
         (Convolution2d(), [(1, 5, 5, 4), (3, 3, 3, 2)], "multiple of 2 filters; got 3"),
-        (Convolution2d(), [(1, 2, 5, 3), (8, 3, 3, 3)], "at least 3 elements"),
+        (Convolution2d(), [(1, 2, 5, 3), (8, 3, 3, 3)], "3 or more elements"),
         (Convolution2d(stride=(0, 1)), [(1, 5, 5, 3), (8, 3, 3, 3)], "stride is too small"),
         (Convolution2d(padding=((1, 1),)), [(1, 5, 5, 3), (8, 3, 3, 3)], "2 pairs"),
         (Convolution2d(), [(1, 5, 5, 3), (8, 3, 3, 3), (7,)], "8 elements.*got 7"),
@@ -94,7 +94,7 @@ def test_convolutions_infer_their_shape(
         (FullyConnected(), [(2, 4), (8, 4), (4,)], "8 elements.*got 4"),
         (BatchMatMul(), [(2, 3), (4, 5)], "3 rows of y.*got 4"),
         (BatchMatMul(), [(2, 4, 3), (3, 3, 5)], "do not broadcast"),
-        (Pooling2d(pool_size=(3, 3)), [(1, 2, 5, 3)], "at least 3 elements"),
+        (Pooling2d(pool_size=(3, 3)), [(1, 2, 5, 3)], "3 or more elements"),
         (
             Pooling2d(pool_size=(2, 2), padding=((0, 2), (0, 0))),
             [(1, 5, 5, 3)],
