@@ -88,7 +88,7 @@ STARTS = [
         "import armpy", "import armpy", 1, HEAVY | {"numpy", "dataclasses", "inspect", "logging"}
     ),
     Start("version", "$ armpy --version", 13, HEAVY - {"click"} | {"numpy"}),
-    Start("usage", "$ armpy run", 17, HEAVY - {"click"} | {"numpy"}),
+    Start("usage", "$ armpy run", 18, HEAVY - {"click"} | {"numpy"}),
     Start("help of a command", "$ armpy run --help", 17, HEAVY - {"click"} | {"numpy"}),
     # It asks plugins for commands, if some are installed: here armpy's own extensions.
     # NumbaAcc's commands are among them, and nothing else of it.
@@ -98,7 +98,7 @@ STARTS = [
         90,
         (HEAVY | {"armpy_numba_acc.backend"}) - {"click", "pluggy", "armpy_numba_acc"},
     ),
-    Start("wrong file", "$ armpy run nowhere.tflite", 17, HEAVY - {"click"} | {"numpy"}),
+    Start("wrong file", "$ armpy run nowhere.tflite", 18, HEAVY - {"click"} | {"numpy"}),
     Start(
         "what is installed",
         "from armpy.plugins.discovery import entry_point_cache as c; "

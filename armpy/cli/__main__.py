@@ -79,7 +79,6 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
     import click  # must not be needed to say that it is missing
 
     from armpy.cli.app import app
-    from armpy.cli.usage import usage_message
 
     try:
         # app.main would print a line of its own after an interrupt.
@@ -96,6 +95,8 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()  # the whole help, as click 8.1 does
             return error.exit_code
+        from armpy.cli.usage import usage_message
+
         _complain(usage_message(error))
         return error.exit_code
     return 0
