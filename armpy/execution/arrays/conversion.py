@@ -112,7 +112,8 @@ def _located(where: str, error: ArmpyError) -> ArmpyError:
 
 def _no_array(name: str, info: TensorInfo, argument: object) -> InvalidArgumentError:
     """The error for an object that is not an array of numbers, nor can be made one."""
-    actual = reprlib.repr(argument)
+    is_plain = argument is None or isinstance(argument, (str, int, list, tuple, dict))
+    actual = reprlib.repr(argument) if is_plain else type(argument).__name__
     if isinstance(argument, np.ndarray):
         actual = f"an array of {argument.dtype} {format_shape(argument.shape)}"
     return InvalidArgumentError(
