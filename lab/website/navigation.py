@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-NOT_SEARCHED = ("docs/decisions/*", "docs/performance_log", "CHANGELOG")
+NOT_SEARCHED = ("docs/decisions/*", "CHANGELOG")
 """Pages about the past, which a search leaves out."""
 
 _OPEN_LEVELS = 2

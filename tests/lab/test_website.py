@@ -57,7 +57,7 @@ def test_a_search_leaves_out_pages_about_the_past() -> None:
         """Go through the pages for each of two words, as Sphinx does."""
         kept.extend([*pages, *pages])
 
-    pages = ["docs/index", "docs/decisions/0001-x", "docs/performance_log", "CHANGELOG"]
+    pages = ["docs/index", "docs/decisions/0001-x", "CHANGELOG"]
     app: Any = SimpleNamespace(
         builder=SimpleNamespace(indexer=SimpleNamespace(prune=prune)),
         env=SimpleNamespace(all_docs=pages),
