@@ -17,9 +17,7 @@ PAGES = sorted(
     # These tell how to write files.
     if path.name not in {"adding_an_operation.md", "write_a_backend.md"}
 )
-_PATH = re.compile(
-    r"`((?:armpy|backends|docs|examples|extensions|lab|scripts|testing|tests)/[\w./-]*)`"
-)
+_PATH = re.compile(r"`((?:armpy|backends|docs|examples|extensions|lab|testing|tests)/[\w./-]*)`")
 
 
 def missing(text: str, folder: Path = ROOT) -> list[str]:

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from scripts import structure
-from scripts.structure import ROOT, Source, internal_imports, read_tree, system_questions
+from lab import structure
+from lab.structure import ROOT, Source, internal_imports, read_tree, system_questions
 
 TEXT = '''"""A docstring
 of two lines.

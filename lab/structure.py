@@ -2,12 +2,12 @@
 
 Usage::
 
-    python scripts/structure.py [--check]
+    python lab/structure.py [--check]
 
 Prints tokens and lines of code of each package and each folder of tests. Docstrings, comments,
 blank lines and imports are not counted, so that none is dropped to make room. With ``--check`` a
 tree above its budget fails, as do imports by extensions of modules that no third party is offered,
-and questions which system this is, where ``scripts/structure.toml`` gives no reason for them.
+and questions which system this is, where ``lab/structure.toml`` gives no reason for them.
 """
 
 from __future__ import annotations
