@@ -7,6 +7,7 @@ import pytest
 
 from armpy import Network, ops
 from armpy.errors import InvalidArgumentError
+from armpy.graph import Value
 from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
@@ -17,6 +18,7 @@ from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,
+    isas_of_this_test,
     random_array,
     run_compiled,
     run_reference,
@@ -89,6 +91,46 @@ def test_random_moves_give_what_the_reference_gives_or_the_same_error() -> None:
         else:
             check_against_reference(network, inputs, isa, expected, EXACT)
     assert count // 20 < failed < count // 2
+
+
+COMBINED = (
+    *(DataType.FLOAT32, DataType.SIGNED64, DataType.UNSIGNED8, DataType.SIGNED16),
+    DataType.UNSIGNED32,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("data_type", COMBINED, ids=lambda data_type: data_type.name)
+def test_updates_are_combined_as_the_reference_does_it(data_type: DataType) -> None:
+    random = np.random.default_rng(7)
+    network, given = Network(), {}
+
+    def value(name: str, array: Array, kind: DataType = data_type) -> Value:
+        given[name] = array
+        return network.input(name, TensorInfo(array.shape, kind))
+
+    x, updates = (random_array(TensorInfo((n, 3, 77), data_type), n) for n in (4, 9))
+    if data_type is DataType.FLOAT32:
+        x[:, :, ::5], updates[:, :, 3::7] = np.nan, np.nan
+        x[0, 0, :9], updates[0, 0, :9] = -np.inf, 0
+    table, slices = value("x", x), value("slices", updates[:, 0])
+    elements, single = value("elements", updates), value("single", updates[0, 0])
+    rows = value("rows", random.integers(-4, 4, updates.shape), DataType.SIGNED64)
+    places = random.integers(0, (4, 3), (9, 2)).astype(np.int32)
+    at_slices = value("at slices", places, DataType.SIGNED32)
+    numbers = random.integers(0, (4, 3, 77), (77, 3)).astype(np.int16)
+    at_single = value("at single", numbers, DataType.SIGNED16)
+    for reduction in list(ops.ScatterReduction)[1:]:
+        for name, operation, where, new in (
+            ("elements", ops.ScatterElements(0, reduction, wraps_negative=True), rows, elements),
+            ("slices", ops.ScatterNd(reduction), at_slices, slices),
+            ("single", ops.ScatterNd(reduction), at_single, single),
+        ):
+            layer = network.add(operation, table, where, new)
+            network.output(f"{reduction.name} {name}", layer)
+    for isa in isas_of_this_test():
+        check_against_reference(network, given, isa, tolerance=EXACT)
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
