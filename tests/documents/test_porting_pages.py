@@ -7,13 +7,12 @@ import re
 import pytest
 
 import armpy
-import armpy_nnapi as nnapi
 from armpy import ops
 from tests.support.pages import ROOT
 
 TEXTS = {
     name: (ROOT / "docs" / "how_to" / f"from_{name}.md").read_text("utf-8")
-    for name in ("litert", "nnapi", "onnxruntime", "pyarmnn")
+    for name in ("litert", "onnxruntime", "pyarmnn")
 }
 HERE = {
     "armpy": armpy,
@@ -24,12 +23,6 @@ HERE = {
     "net": armpy.Network,
     "ops": ops,
     "DataType": armpy.DataType,
-}
-NNAPI = {
-    "model": nnapi.Model,
-    "compilation": nnapi.Compilation,
-    "Compilation": nnapi.Compilation,
-    "event": nnapi.Event,
 }
 
 
@@ -45,19 +38,6 @@ def test_what_stands_on_the_right_is_there(page: str) -> None:
     assert len(known) > 10
     missing = [f"{owner}.{name}" for owner, name in known if not hasattr(HERE[owner], name)]
     assert missing == []
-
-
-def test_what_stands_on_the_right_for_nnapi_is_there() -> None:
-    text = second_cells(TEXTS["nnapi"])
-    names = re.findall(r"\b(\w+)\.(\w+)", text)
-    assert len(names) > 5
-    for owner, name in names:
-        assert owner not in NNAPI or hasattr(NNAPI[owner], name), f"{owner}.{name}"
-    for name in ("set_preference", "set_priority", "set_timeout", "set_caching"):
-        assert hasattr(nnapi.Compilation, name)
-    for name in ("set_input", "set_output", "compute", "start_compute"):
-        assert f"{name}" in text
-        assert hasattr(nnapi.Execution, name)
 
 
 def test_what_stands_on_the_left_is_in_onnx_runtime() -> None:
