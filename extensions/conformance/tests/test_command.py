@@ -67,7 +67,10 @@ def test_the_result_can_be_had_as_a_page(tmp_path: Path) -> None:
 
 def test_a_soak_executes_networks_so_often(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--filter", "executions-go-on-for-long", "--json"]
-    for soak, text in (([], "the run does not ask for it (--soak)"), (["--soak", "20"], "")):
+    for soak, text in (
+        ([], "it needs soak, a number of executions"),
+        (["--soak", "20"], ""),
+    ):
         assert armpy_command(["conformance", "CpuRef", "--in-process", *options, *soak]) == 0
         (result,) = json.loads(capsys.readouterr().out)["results"]
         assert (result["outcome"], result["text"]) == ("passed", text)

@@ -341,7 +341,7 @@ def test_worker_serves_on_without_its_streams_and_its_folder(what: int) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
 def test_execution_that_was_under_way_when_its_worker_could_not_serve_is_executed_again() -> None:
-    with isolated() as runtime:
+    with isolated(limits=replace(LIMITS, timeout_s=60.0)) as runtime:
         first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
         run(runtime, first, faulty.TAKE_DESCRIPTORS)
         results: list[object] = []

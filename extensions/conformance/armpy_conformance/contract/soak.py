@@ -25,7 +25,7 @@ _TIMES_MEDIAN = 100
 def executions_go_on_for_long(subject: BackendUnderTest) -> None:
     """Each of many executions is right, and none takes a hundred times as long as the others."""
     if not subject.soak:
-        raise NothingToKeepError("the run does not ask for it, with soak")
+        raise NothingToKeepError("it needs soak, a number of executions")
     for case in samples(subject):
         both = unlike_benches(subject, case) or (sample_bench(subject, case),) * 2
         network_id = subject.runtime.load_network(both[0].graph)
