@@ -9,6 +9,7 @@ import pytest
 
 from armpy.model.load_options import OPTIONS
 
+pytest.importorskip("sphinx", reason="in the extra docs")
 pytest.importorskip("onnx")
 pytest.importorskip("armpy_onnx")
 
