@@ -125,7 +125,7 @@ def test_atheris_is_asked_for_in_vain_where_it_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("armpy_nnapi.conformance.fuzz.guided.is_available", lambda: False)
-    words = r"engine: atheris is not installed\. Choose engine='seeded'.* Run: pip install atheris$"
+    words = r"engine: atheris is not installed\. Choose 'seeded'.* Run: pip install atheris$"
     with pytest.raises(InvalidArgumentError, match=words):
         run_fuzz("CpuRef", engine="atheris", folder=tmp_path)
     assert run_fuzz("CpuRef", count=1, folder=tmp_path, jobs=1).engine == "seeded"
