@@ -91,5 +91,5 @@ def test_tables_of_many_columns_are_marked() -> None:
     for columns, classes in ((5, []), (6, ["wide"])):
         table = nodes.table("", nodes.tgroup(cols=columns))
         document = nodes.bullet_list("", table)
-        tables.mark_wide(None, document)  # type: ignore[arg-type]  # which it does not read
+        tables.mark_wide(None, document)  # it does not read the first
         assert table["classes"] == classes
