@@ -328,9 +328,10 @@ def full_path(path: str | os.PathLike[str]) -> str:
 
 def suggest_path(path: str | os.PathLike[str]) -> str:
     """Return the fix of an error about a missing file: the nearest name in its folder, if any."""
-    folder, name = os.path.split(os.fsdecode(path))
-    if "://" in folder:
+    text = os.fsdecode(path)
+    if "://" in text:
         return "Download it, and give the path of the file."
+    folder, name = os.path.split(text)
     try:
         others = sorted(os.listdir(folder or os.curdir))[:_MOST_FILES]
     except (OSError, ValueError):  # there is no such folder, or it may not be read

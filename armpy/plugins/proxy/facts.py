@@ -127,8 +127,10 @@ def _read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[Dev
         known = _devices.get(backend)
     except TypeError:  # it cannot be hashed or referred to weakly
         return _asked_devices(backend_id, backend)
-    # Of two threads that ask at once, both get the answer that was there first.
-    return known or _devices.setdefault(backend, _asked_devices(backend_id, backend))
+    if known is None:
+        # Of two threads that ask at once, both get the answer that was there first.
+        known = _devices.setdefault(backend, _asked_devices(backend_id, backend))
+    return known
 
 
 def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:

@@ -19,6 +19,10 @@ from armpy.types import BackendId
 _NEAR = 0.9
 """How like two names are, by `difflib`, if one is the other misspelt."""
 
+_SHORTEST_SWAPPED, _SHORTEST_DOUBLED, _SHORTEST_CUT, _SHORTEST_REPLACED = 3, 4, 5, 7
+"""Letters of a name that another one may be with two letters swapped, one doubled, one more or
+less, or one replaced: shorter words that differ so are often words of their own (find, bind)."""
+
 _PREFIX = re.compile("(get|create)_(?=.)")
 _BRITISH = re.compile("is(?=e|ation|ing)")
 
@@ -142,20 +146,53 @@ def _look_at(kind: type, version: str) -> Iterator[str]:
 def _nearest(name: str, members: Mapping[str, tuple[str, bool]], is_method: bool) -> str:
     """The member that a name is nearly that of; empty if there is none.
 
-    Properties stand for getters, and getters for properties, where their words are equal. Misspelt
-    names are compared with members of the same kind: ``closed`` beside ``close`` is a name of its
-    own.
+    Properties stand for getters, and getters for properties, where their words are equal; a plural
+    stands for its singular, and the reverse.
+    Misspelt names are compared with members of the same kind: ``closed`` beside ``close`` is a
+    name of its own.
     """
-    for member, _ in members.values():
-        if _words(name) == _words(member):
+    words = _words(name)
+    plain = _plain(name)
+    for key, (member, _) in members.items():
+        # A single word, such as `device`, may be a name of the vendor's own.
+        if "_" in name and _singular(words) == _singular(_words(member)):
+            return member
+        if words == _words(member) or _is_swapped(words, _words(member)) or _is_swapped(plain, key):
             return member
     same_kind = [key for key, (_, is_routine) in members.items() if is_routine == is_method]
-    near = difflib.get_close_matches(_plain(name), same_kind, 1, _NEAR)
+    near = difflib.get_close_matches(plain, same_kind, 1, _NEAR)
+    near += [key for key in same_kind if _is_one_letter_off(plain, key)]
     return members[near[0]][0] if near else ""
 
 
 def _words(name: str) -> str:
     return _plain(_PREFIX.sub("", name, count=1))
+
+
+def _singular(words: str) -> str:
+    return f"{words[:-3]}y" if words.endswith("ies") else words.removesuffix("s")
+
+
+def _is_swapped(name: str, member: str) -> bool:
+    if len(name) != len(member) or len(name) < _SHORTEST_SWAPPED:
+        return False
+    places = [place for place, (a, b) in enumerate(zip(name, member, strict=True)) if a != b]
+    if len(places) != 2 or places[1] - places[0] != 1:
+        return False
+    first, second = places
+    return name[first] == member[second] and name[second] == member[first]
+
+
+def _is_one_letter_off(name: str, member: str) -> bool:
+    short, long = sorted((name, member), key=len)
+    if len(long) - len(short) > 1:
+        return False
+    if len(short) == len(long):
+        differing = sum(a != b for a, b in zip(short, long, strict=True))
+        return differing == 1 and len(member) >= _SHORTEST_REPLACED
+    cuts = [place for place in range(len(long)) if long[:place] + long[place + 1 :] == short]
+    is_doubled = len(cuts) > 1 and long == name
+    return bool(cuts) and len(member) >= (_SHORTEST_DOUBLED if is_doubled else _SHORTEST_CUT)
 
 
 def _is_method(member: object) -> bool:
