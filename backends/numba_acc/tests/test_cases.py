@@ -28,19 +28,14 @@ from .support import (
 )
 
 PARTS = 24
-"""The cases are tested in so many parts: one by default, a third before landing."""
+"""The cases are tested in so many parts: one by default, all before landing."""
 
 by_isa = pytest.mark.parametrize("isa", PRODUCT_ISAS, ids=PRODUCT_NAMES)
 
 
 @by_isa
 @pytest.mark.parametrize(
-    "part",
-    [
-        0,
-        *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS // 3)),
-        *(pytest.param(part, marks=pytest.mark.nightly) for part in range(PARTS // 3, PARTS)),
-    ],
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))]
 )
 def test_cases_agree_with_the_reference(part: int, isa: Isa) -> None:
     cases = operation_cases()[part::PARTS]
