@@ -227,9 +227,6 @@ def _with(command: Command, options: Sequence[Callable[[Command], Command]]) -> 
     return command
 
 
-front_end_option = _load_option("front_end")
-
-
 def trust_options(command: Command) -> Command:
     """Add the options that say whose code in compiled models is used."""
     return _with(command, [_load_option(name) for name in _TRUST])

@@ -17,7 +17,6 @@ for library in ("click", "rich", "PIL"):
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
 LABELS = str(DIGITS / "labels.txt")
-SEVEN = str(DIGITS / "pictures" / "seven.png")
 INPUT = "serving_default_image:0"
 OUTPUT = "StatefulPartitionedCall_1:0"
 

@@ -17,9 +17,6 @@ from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.errors import ArmpyError, InvalidArgumentError, suggest_path
 from armpy.model import Model
 
-_RESULT_SUFFIXES = (".csv", ".jsonl")
-"""Of the files of results that ``armpy pictures`` writes."""
-
 
 def run(
     load_request: CliLoadRequest,

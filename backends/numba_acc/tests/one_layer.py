@@ -48,11 +48,6 @@ FLOAT_OPERATIONS = [
 QUANTIZED_OPERATIONS = [
     operation for operation in FLOAT_OPERATIONS if not operation.name.startswith(("FLOOR", "TRUNC"))
 ]
-INTEGER_OPERATIONS = [
-    operation
-    for operation in ops.BinaryOperation
-    if operation not in (ops.BinaryOperation.POWER, ops.BinaryOperation.ATAN2)
-]
 BYTE_FUNCTIONS = [
     ops.UnaryOperation.ABS,
     ops.UnaryOperation.EXP,

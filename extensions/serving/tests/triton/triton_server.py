@@ -110,15 +110,6 @@ class TritonServer:
         """The server's log."""
         return self.log.read_text(errors="replace")
 
-    def has_crashed(self) -> bool:
-        """Whether the server itself has ended by a fault, in its own code."""
-        _, signal_line, frames = self.text().partition("Signal (11) received.")
-        return (
-            self.process.poll() is not None
-            and bool(signal_line)
-            and "python" not in _libraries(frames)
-        )
-
     def instances(self, name: str = "") -> list[int]:
         """Processes that run models, or those of one model."""
         processes = []
@@ -182,12 +173,6 @@ def _environment(folder: Path) -> dict[str, str]:
         # Instances are of the environment whose python3 is found first.
         "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
     }
-
-
-def _libraries(frames: str) -> str:
-    """Files of the frames of a crash, without their folders."""
-    lines = [line.rpartition("/")[2] for line in frames.splitlines() if "# " in line]
-    return " ".join(lines)
 
 
 def _descendants(process: int) -> list[int]:
