@@ -8,7 +8,9 @@ page that no table of contents has. Nothing is fetched from the network. Open `i
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from sphinx.cmd.build import main as build
@@ -16,12 +18,14 @@ from sphinx.cmd.build import main as build
 ROOT = Path(__file__).parents[1]
 
 
-def main(arguments: list[str]) -> int:
-    """Build into a folder, `build/site` if none is given; Sphinx's exit code."""
-    folder = arguments[0] if arguments else str(ROOT / "build" / "site")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build into the folder that the command line names; return Sphinx's exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("folder", nargs="?", default=str(ROOT / "build" / "site"))
+    folder = parser.parse_args(arguments).folder
     settings = ["--fail-on-warning", "--keep-going", "--quiet", "--jobs", "auto"]
     return build([*settings, "-c", str(ROOT / "docs"), str(ROOT), folder])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

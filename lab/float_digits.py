@@ -5,7 +5,7 @@ For pages that show what is done with a float model.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from armpy.frontends.tflite_writer.tflite import write_tflite
@@ -62,4 +62,6 @@ def _copied(net: Network, values: dict[Value, Value], value: Value) -> Value:
 
 
 if __name__ == "__main__":
-    write_float_digits(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("file", type=Path, metavar="FILE.tflite")
+    write_float_digits(parser.parse_args().file)

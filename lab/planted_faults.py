@@ -12,6 +12,7 @@ unusual kinds instead, and ends with 1 if it finds anything wrong with one of th
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections import Counter, defaultdict
@@ -91,12 +92,15 @@ def _named(everything: Mapping[str, object], texts: Sequence[str]) -> list[str]:
     return [name for name in everything if not texts or any(text in name for text in texts)]
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Carry out the arguments' request; return 1 if the kit was wrong."""
-    texts = [text for text in arguments if text != "--correct"]
-    is_right = print_faults(texts) if len(texts) == len(arguments) else print_correct(texts)
+def main() -> int:
+    """Carry out the command line's request; return 1 if the kit was wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("texts", nargs="*", metavar="NAME", help="part of a name; all without one")
+    parser.add_argument("--correct", action="store_true", help="judge correct backends instead")
+    options = parser.parse_args()
+    is_right = (print_correct if options.correct else print_faults)(options.texts)
     return int(not is_right)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

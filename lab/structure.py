@@ -12,6 +12,7 @@ and questions which system this is, where ``lab/structure.toml`` gives no reason
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
 import re
@@ -169,7 +170,9 @@ def system_questions(sources: list[Source], settings: Mapping[str, Any]) -> list
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the table and, with ``--check``, the problems; 1 if there are any."""
-    is_check = "--check" in (sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="fail if there is a problem")
+    is_check = parser.parse_args(arguments).check
     settings, sources = read_settings(), read_tree(ROOT)
     tokens, lines = Counter[str](), Counter[str]()
     with ProcessPoolExecutor() as processes:

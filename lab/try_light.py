@@ -5,8 +5,8 @@ Needs an environment with armpy, NumPy, pluggy and packaging alone.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
-import sys
 
 import numpy as np
 
@@ -27,4 +27,6 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("model", metavar="MODEL.armpy")
+    main(parser.parse_args().model)

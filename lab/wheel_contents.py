@@ -6,8 +6,8 @@ other files but those of packages.
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,9 +23,11 @@ BINARY = (".kernels", ".png", ".tflite")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the problems of each wheel that is named; 1 if there are any."""
-    names = sys.argv[1:] if arguments is None else arguments
-    problems = [f"{name}: {problem}" for name in names for problem in problems_in(Path(name))]
-    print(*problems, *([] if problems else [f"{len(names)} wheels are sound"]), sep="\n")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
+    wheels = parser.parse_args(arguments).wheels
+    problems = [f"{wheel}: {problem}" for wheel in wheels for problem in problems_in(wheel)]
+    print(*problems, *([] if problems else [f"{len(wheels)} wheels are sound"]), sep="\n")
     return 1 if problems else 0
 
 

@@ -70,7 +70,7 @@ def open_image(path: str) -> Image.Image:
         ) from error
     except FileNotFoundError as error:
         raise InvalidArgumentError(
-            "there is no such file", where=path, fix=suggest_path(path)
+            "there is no such file", where=path, expected="a picture", fix=suggest_path(path)
         ) from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # Pillow raises SyntaxError for some damaged files.

@@ -14,7 +14,7 @@ from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.errors import ArmpyError, InvalidArgumentError, suggest_path
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
 
 
@@ -70,14 +70,13 @@ def _only_picture(paths: list[str]) -> str | None:
     """The picture that the command line names, if any."""
     if not paths:
         return None
-    if len(paths) > 1 or not os.path.isfile(paths[0]):
-        missing = len(paths) == 1 and not os.path.exists(paths[0])
+    if len(paths) > 1 or os.path.isdir(paths[0]):
         raise InvalidArgumentError(
             "the command takes one picture",
             where="PICTURE or --image",
             expected="a file",
             actual=", ".join(paths[:3]),
-            fix=suggest_path(paths[0]) if missing else "Use armpy pictures",
+            fix="Use armpy pictures",
         )
     return paths[0]
 

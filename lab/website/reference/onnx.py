@@ -6,6 +6,7 @@ of its definition, and keeps the types with which armpy runs it.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
@@ -186,4 +187,5 @@ def _grouped(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description="Ask ONNX Runtime which forms it runs.").parse_args()
     probe([kind for kind in _kinds() if definitions(kind)])

@@ -7,10 +7,10 @@ process of its own, and keeps what it runs.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
@@ -196,4 +196,6 @@ def _try(sample: Sample) -> None:
 
 
 if __name__ == "__main__":
-    probe(sys.argv[1:])
+    parser = argparse.ArgumentParser(description="Ask LiteRT which samples it runs.")
+    parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="all without one")
+    probe(parser.parse_args().operators)
