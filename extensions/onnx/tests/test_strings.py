@@ -323,6 +323,7 @@ def test_a_tokenizer_that_cannot_be_run_is_refused(given: dict[str, Any], match:
 
 def test_counted_words_of_any_number_of_texts() -> None:
     """The layers that skl2onnx makes of scikit-learn's CountVectorizer."""
+    pytest.importorskip("re2", reason="google-re2 is not installed (armpy[re2])")
     attributes = tokenizer_attributes({"tokenexp": "[a-zA-Z0-9_]+"})
     nodes = [
         helper.make_node("Reshape", ["x", "shape"], ["flat"]),
