@@ -78,4 +78,5 @@ def test_a_backend_that_changes_strings_fails(fault: str) -> None:
 
 
 def test_a_backend_with_right_strings_passes() -> None:
+    pytest.importorskip("re2", reason="CpuRef refuses regular expressions without google-re2")
     assert set(outcomes(Spoiling(str)).values()) == {Outcome.PASSED}
