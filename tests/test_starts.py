@@ -25,7 +25,7 @@ MODEL = str(Path(__file__).parents[1] / "examples" / "digits" / "digits_int8.tfl
 PICTURE = str(Path(MODEL).parent / "pictures" / "seven.png")
 
 COMPILERS = frozenset({"numba", "llvmlite"})
-LIBRARIES = frozenset({"click", "rich", "PIL", "pluggy", "tflite", "flatbuffers", "onnx"})
+LIBRARIES = frozenset({"click", "PIL", "pluggy", "tflite", "flatbuffers", "onnx"})
 BACKENDS = frozenset({"armpy_numba_acc", "armpy_reference"})
 SELDOM = frozenset(
     {
@@ -146,7 +146,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 267, COMPILERS | {"rich", "PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 267, COMPILERS | {"PIL"} | SELDOM),
 ]
 
 WARMING = {

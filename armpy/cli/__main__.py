@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,9 +14,6 @@ from armpy.errors import ArmpyError, InvalidArgumentError, ends_in_command
 
 # The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
-
-LIBRARIES = ("click", "rich")
-"""Packages of the extra ``cli`` that every command needs."""
 
 _NEW_OBJECTS = 100_000
 """So many more than are gone make the collector look through them; 700, if nothing is said."""
@@ -40,9 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = CommandSettings()
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
-        missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
         with _seldom_collected():
-            code = _refuse(missing) if missing else _run(words, settings)
+            code = _run(words, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -65,19 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _refuse(missing: list[str]) -> int:
-    """Say that libraries of the command line are missing."""
-    from armpy.core.installation import install_command
-
-    command = install_command({"armpy[cli]": "."})
-    _complain(f"{', '.join(missing)} not found. Run: {command}")
-    return EXIT_USAGE
-
-
 def _run(arguments: list[str], settings: CommandSettings) -> int:
     """Run the click application; usage errors are printed here."""
-    import click  # must not be needed to say that it is missing
+    try:
+        import click
+    except ModuleNotFoundError:
+        from armpy.core.installation import install_command
 
+        _complain(f"click not found. Run: {install_command({'armpy[cli]': '.'})}")
+        return EXIT_USAGE
     from armpy.cli.app import app
 
     try:
@@ -118,7 +109,7 @@ def _describe(error: Exception, settings: CommandSettings) -> str:
 
 
 def _complain(text: str) -> None:
-    from armpy.cli.printer import printable  # nothing goes wrong as a rule
+    from armpy.core.units import printable  # nothing goes wrong as a rule
 
     if sys.stderr is not None:
         print("armpy: error:", printable(" ".join(text.split())), file=sys.stderr)
@@ -151,7 +142,7 @@ def _logging_to_stderr(settings: CommandSettings) -> Iterator[None]:
     """Send log records to stderr as long as a block runs."""
     import logging
 
-    from armpy.cli.printer import printable
+    from armpy.core.units import printable
 
     class LineFormatter(logging.Formatter):
         """One line per record; tracebacks only where they were asked for."""

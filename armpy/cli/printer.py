@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
+import shutil
 import sys
+import textwrap
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING, TextIO
+from itertools import zip_longest
+from typing import TextIO
 
-if TYPE_CHECKING:
-    import click
+import click
 
-    from armpy.cli.terminal import Terminal
+from armpy.core.units import printable
 
-_GAP = 2
-"""Blanks between columns."""
-
-_PIPE_WIDTH = 100_000
-"""Columns where there is no terminal, so that nothing is folded."""
+_GAP = "  "
+"""Between columns."""
 
 
 @contextmanager
@@ -88,50 +87,36 @@ def print_json(document: object) -> None:
 
 
 class Printer:
-    """Prints lines and tables, plain where stdout is not a terminal.
+    """Prints lines and tables; on a terminal in colour, and folded where it is narrow.
 
-    To import what knows terminals, and how wide characters are, takes longer than to run a small
-    network. Plain ASCII text is laid out here, in the same way.
+    ``FORCE_COLOR`` has any output taken for a terminal, ``NO_COLOR`` leaves the colours out.
     """
 
     def __init__(self) -> None:
-        self._terminal = None if _is_plain() else _terminal()
+        is_forced = bool(os.environ.get("FORCE_COLOR"))
+        self.is_terminal = is_forced or (sys.stdout is not None and sys.stdout.isatty())
+        self._has_colors = self.is_terminal and not os.environ.get("NO_COLOR")
 
-    def line(self, text: str, style: str = "") -> None:
-        """Print a line; a terminal may break it.
-
-        Parameters
-        ----------
-        style : str
-            As rich calls it, such as ``yellow``; where there is a terminal that shows it.
-        """
-        if self._terminal is None:
-            sys.stdout.write(printable(text) + "\n")
-        else:
-            self._terminal.line(printable(text), style)
-
-    @property
-    def is_terminal(self) -> bool:
-        """Return whether the output is a terminal, on which long lines are hard to read."""
-        return self._terminal is not None and self._terminal.is_terminal
+    def line(self, text: str, *, color: str | None = None, is_bold: bool = False) -> None:
+        """Print a line; a terminal may break it."""
+        shown = printable(text)
+        if color is not None or is_bold:
+            shown = click.style(shown, fg=color, bold=is_bold or None)
+        click.echo(shown, sys.stdout, color=self._has_colors)
 
     def marked(self, text: str, *, is_good: bool) -> None:
         """Print a line about something that is well or not: with a sign, in colour, on terminals.
 
-        ``NO_COLOR`` leaves the sign. Output other than a terminal gets the text alone.
+        Output other than a terminal gets the text alone.
         """
-        if self._terminal is None or not self.is_terminal:
-            self.line(text)
-            return
-        signs = {True: "\u2713", False: "\u26a0"}
-        if not self._terminal.is_unicode:
-            signs = {True: "+", False: "!"}
-        self.line(f"{signs[is_good]} {text}", "green" if is_good else "yellow")
+        sign = "\u2713" if is_good else "\u26a0"
+        shown = f"{sign} {text}" if self.is_terminal else text
+        self.line(shown, color="green" if is_good else "yellow")
 
     def heading(self, text: str) -> None:
         """Print a line that stands out, after an empty one."""
         self.line("")
-        self.line(text, "bold")
+        self.line(text, is_bold=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a table; cells are folded where a terminal is too narrow, never cut off.
@@ -141,54 +126,52 @@ class Printer:
         columns : sequence of str
             Headings; those that end in ``>`` have their cells at the right.
         """
-        cells = [[printable(str(cell)) for cell in row] for row in rows]
-        if self._terminal is not None:
-            self._terminal.table(columns, cells)
-            return
-        lines = _laid_out(columns, cells)
-        if lines is None:
-            lines = _terminal().table_lines(columns, cells)
-        for line in lines:
-            self.line(line.rstrip())
+        names = [column.rstrip(">") for column in columns]
+        is_right = [column.endswith(">") for column in columns]
+        table = [names, *[[printable(str(cell)) for cell in row] for row in rows]]
+        widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+        if self.is_terminal:
+            least = [
+                width if right else _width(name)  # numbers and headings stay whole
+                for name, width, right in zip(names, widths, is_right, strict=True)
+            ]
+            widths = _narrowed(widths, least, shutil.get_terminal_size().columns)
+        for number, row in enumerate(table):
+            folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
+            for parts in zip_longest(*folded, fillvalue=""):
+                cells = map(_padded, parts, widths, is_right)
+                self.line(_GAP.join(cells).rstrip(), is_bold=number == 0)
 
 
-def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str] | None:
-    """A table's lines; None if not every character is known to be as wide as any other."""
-    table = [[column.rstrip(">") for column in columns], *rows]
-    if not all(cell.isascii() for row in table for cell in row):
-        return None
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    if sum(widths) + _GAP * len(widths) > _PIPE_WIDTH:
-        return None
-    sides = [">" if column.endswith(">") else "<" for column in columns]
-    return [
-        (" " * _GAP).join(
-            f"{cell.rstrip():{side}{width}}"
-            for cell, side, width in zip(row, sides, widths, strict=True)
-        )
-        for row in table
-    ]
+def _width(text: str) -> int:
+    """The columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
 
 
-def _is_plain() -> bool:
-    """Return whether stdout is not a terminal and the environment does not claim otherwise.
-
-    Without rich, as the doctor may find it, every output is plain.
-    """
-    if importlib.util.find_spec("rich") is None:
-        return True
-    asked = any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
-    return sys.stdout is not None and not asked and not sys.stdout.isatty()
-
-
-def _terminal() -> Terminal:
-    """Stdout for people, as wide as a pipe if it is not a terminal."""
-    # Most output goes to programs, and rich takes long to import.
-    from armpy.cli.terminal import Terminal  # noqa: PLC0415
-
-    return Terminal(_PIPE_WIDTH, _GAP)
+def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Widths of columns for a line with `room`: the widest give way, down to what they need."""
+    narrow = list(widths)
+    while sum(narrow) + len(_GAP) * (len(narrow) - 1) > room:
+        wide = [place for place, width in enumerate(narrow) if width > least[place]]
+        if not wide:
+            break
+        narrow[max(wide, key=narrow.__getitem__)] -= 1
+    return narrow
 
 
-def printable(text: str) -> str:
-    """Text whose control characters are escaped; names in files may hold any."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def _folded(cell: str, width: int) -> list[str]:
+    """The lines of a cell in a column."""
+    if _width(cell) <= width:
+        return [cell]
+    return textwrap.wrap(cell, width, break_on_hyphens=False)
+
+
+def _padded(text: str, width: int, is_right: bool) -> str:
+    """A cell's line, as wide as its column."""
+    blanks = " " * (width - _width(text))
+    return blanks + text if is_right else text + blanks

@@ -1,7 +1,8 @@
-"""Shows on a terminal how far backends are with what takes long."""
+"""Shows on a terminal how far a command is with what takes long."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -9,67 +10,54 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-
     from armpy.backend import Progress
+
+
+class ProgressLine:
+    """The current step in a line of standard error, if that is a terminal.
+
+    The next step takes its place, and nothing is left of it in the end.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        stream = sys.stderr if stream is None else stream
+        self._stream = stream if stream is not None and stream.isatty() else None
+        self._length = 0
+        self._lock = threading.Lock()  # backends report from threads of their own
+
+    @property
+    def is_shown(self) -> bool:
+        """Return whether there is a terminal to show it on."""
+        return self._stream is not None
+
+    def show(self, step: str) -> None:
+        """Show a step; an empty one removes the line."""
+        if self._stream is None:
+            return
+        with self._lock:
+            text = step[: shutil.get_terminal_size().columns - 1]
+            self._stream.write(f"\r{text.ljust(self._length)}\r{text}")
+            self._stream.flush()
+            self._length = len(text)
 
 
 @contextmanager
 def progress_shown(stream: TextIO | None = None) -> Iterator[None]:
-    """Show progress while a block runs, if there is a terminal to show it on.
-
-    Parameters
-    ----------
-    stream : file, optional
-        Standard error if left out.
-    """
-    stream = sys.stderr if stream is None else stream
-    if stream is None or not stream.isatty():
+    """Show the progress of backends while a block runs."""
+    line = ProgressLine(stream)
+    if not line.is_shown:
         yield
         return
     # Few have a terminal.
     from armpy.backend import watch_progress  # noqa: PLC0415
 
-    display = _Display(stream)
+    def show(progress: Progress) -> None:
+        is_done = progress.done >= progress.total
+        text = f"{progress.backend_id}: {progress.task} {progress.done}/{progress.total}"
+        line.show("" if is_done else text)
+
     try:
-        with watch_progress(display.show):
+        with watch_progress(show):
             yield
     finally:
-        display.close()
-
-
-class _Display:
-    """A bar per task, there as long as the task runs."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._bars: Bars | None = None
-        self._tasks: dict[tuple[str, str], TaskID] = {}
-        self._lock = threading.Lock()  # backends report from threads of their own
-
-    def show(self, progress: Progress) -> None:
-        """Draw the bar of a task anew."""
-        with self._lock:
-            if self._bars is None:
-                # Rich takes long to import, and most of what runs has no progress to show.
-                from armpy.cli.progress_bars import started_bars  # noqa: PLC0415
-
-                self._bars = started_bars(self._stream)
-            key = progress.backend_id, progress.task
-            if key not in self._tasks:
-                self._tasks[key] = self._bars.add_task(": ".join(key), total=progress.total)
-            number = self._tasks[key]
-            self._bars.update(number, completed=progress.done, total=progress.total, refresh=True)
-            if progress.done >= progress.total:
-                self._bars.remove_task(self._tasks.pop(key))
-        if not self._tasks:
-            self.close()
-
-    def close(self) -> None:
-        """Take all bars away."""
-        with self._lock:
-            if self._bars is not None:
-                self._bars.stop()
-            self._bars = None
-            self._tasks.clear()
+        line.show("")

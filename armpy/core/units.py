@@ -88,3 +88,8 @@ def shell_word(word: str) -> str:
 def shell_command(words: Iterable[str]) -> str:
     """Return a command of some words."""
     return " ".join(map(shell_word, words))
+
+
+def printable(text: str) -> str:
+    """Text whose control characters are escaped; names in files may hold any."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -29,7 +29,7 @@ _PACKAGES = ("python3:arm64", "libstdc++6:arm64")
 """The interpreter, and what wheels expect of a system."""
 
 _WHEELS = ("numpy", "numba", "llvmlite", "pluggy", "packaging")
-_TEST_WHEELS = ("click", "rich", "pillow", "pytest", "hypothesis")
+_TEST_WHEELS = ("click", "pillow", "pytest", "hypothesis")
 _GLIBC = ("2_17", "2_27", "2_28")
 _UNNEEDED = ("dpkg", "install-info", "perl", "tar", "mailcap", "mime-support", "media-types")
 _DEPENDENCIES = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")

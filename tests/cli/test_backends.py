@@ -30,7 +30,7 @@ from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.command_line import Cli, armpy_command, find_backends_in
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 

@@ -21,7 +21,7 @@ from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 from armpy_testing.command_line import Cli, armpy_command, find_backends_in
 from armpy_testing.models.networks import ADD, RELU, f32
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 KEEPER = """

@@ -10,7 +10,7 @@ import armpy
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.command_line import Cli
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 pytest.importorskip("numba", reason="Numba is not installed")
 

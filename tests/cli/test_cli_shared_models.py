@@ -9,7 +9,7 @@ import pytest
 
 from armpy_testing.command_line import Cli
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 SHARED = Path(__file__).parents[2].parent / "shared"

@@ -11,7 +11,7 @@ import pytest
 
 from armpy_testing.command_line import Cli
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"

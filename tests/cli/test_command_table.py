@@ -17,7 +17,7 @@ from armpy.ops.operation import Array
 from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"

@@ -14,7 +14,7 @@ from armpy_testing.models.networks import RELU, f32
 from armpy_testing.models.onnx_texts import HEAD
 from armpy_testing.signing_keys import write_signing_key
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"

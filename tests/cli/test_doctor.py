@@ -33,7 +33,7 @@ from armpy_testing.systems import NEEDS_OWNERS
 from tests.support.pages import ROOT
 from tests.support.toy_format import toy_plugin
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 BROKEN = ROOT / "backends" / "dynamic_examples" / "broken"

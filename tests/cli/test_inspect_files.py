@@ -10,7 +10,7 @@ from armpy_testing.command_line import Cli
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.shared import shared_file
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 

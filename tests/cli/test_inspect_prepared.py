@@ -13,7 +13,7 @@ from armpy_testing.signing_keys import write_signing_key
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_layouts import VERSION, read_plainly
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")

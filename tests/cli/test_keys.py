@@ -10,7 +10,7 @@ import armpy
 from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.digits import MODEL as DIGITS
 
-for library in ("click", "rich", "PIL", "cryptography"):
+for library in ("click", "PIL", "cryptography"):
     pytest.importorskip(library)
 
 

@@ -19,8 +19,7 @@ from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
 from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
 
-for library in ("click", "rich"):
-    pytest.importorskip(library)
+pytest.importorskip("click")
 
 ROOT = Path(__file__).parents[2]
 DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")

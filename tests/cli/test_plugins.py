@@ -14,7 +14,7 @@ from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
 from tests.support.toy_format import toy_plugin
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -24,7 +24,7 @@ from armpy.profiling import Share, Summary
 from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.models.tflite_writer import TfliteModel
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")

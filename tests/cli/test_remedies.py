@@ -10,7 +10,6 @@ import tomllib
 import pytest
 
 pytest.importorskip("click")
-pytest.importorskip("rich")
 
 import click
 

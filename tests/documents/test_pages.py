@@ -19,9 +19,7 @@ from armpy_testing.installed import skip_without
 from tests.support.pages import ROOT, blocks, pages
 from tests.support.walkthrough import INSTALLS, Reader
 
-skip_without(
-    "click", "rich", "pillow", "pip", "setuptools>=77", "onnx", "armpy-onnx", "cryptography"
-)
+skip_without("click", "pillow", "pip", "setuptools>=77", "onnx", "armpy-onnx", "cryptography")
 
 ELSEWHERE = {
     "docs/how_to/adding_an_operation.md": "tests/documents/test_adding_an_operation.py",

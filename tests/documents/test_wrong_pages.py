@@ -12,7 +12,7 @@ from armpy_testing.installed import skip_without
 from tests.support.pages import blocks
 from tests.support.walkthrough import Reader, first_missing
 
-skip_without("click", "rich", "pillow")
+skip_without("click", "pillow")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pages are written for a POSIX shell")
 
 RIGHT = """\

@@ -136,7 +136,6 @@ def test_backends_that_disagree_disable_the_extension(
 
 def test_the_doctor_shows_the_extensions(site: Path) -> None:
     pytest.importorskip("click")
-    pytest.importorskip("rich")
     done = run_beside(site, "-m", "armpy", "doctor")
     for name in ("com.example.fibonacci", "com.example.test_vendor"):
         assert re.search(rf"^ExampleExtensions +extension +{name}$", done.stdout, re.M)

@@ -14,7 +14,7 @@ from armpy_testing.example_backends import PLUGINS, install, own_tests, run_besi
 
 pytestmark = pytest.mark.slow
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 TWO_THREADS = """

@@ -16,7 +16,7 @@ from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 pytestmark = pytest.mark.slow
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 RUN = ("-m", "armpy", "run")

@@ -22,7 +22,7 @@ SLOW_FIRST, SLOW_SECOND = (f"{FILE}test_a_slow_sample[{number}]" for number in (
 
 WITH_TESTS = {
     *("PIL", "click", "cryptography", "flatbuffers", "jinja2", "ml_dtypes", "numba", "onnx"),
-    *("prometheus_client", "re2", "rich", "tflite"),
+    *("prometheus_client", "re2", "tflite"),
 }
 """What tests skip without that every run has: of the extra 'test' and of extensions."""
 

@@ -174,7 +174,7 @@ def test_a_backend_with_such_a_name_is_left_out_and_says_why(
     (candidate,) = registry.candidates
     assert candidate.status is CandidateStatus.REJECTED
     assert "Odd.optimise_subgraph_view is not part of the contract" in caplog.text
-    skip_without("click", "rich", "pillow")
+    skip_without("click", "pillow")
     find_backends_in(registry, monkeypatch)
     assert "Odd.optimise_subgraph_view" in Cli(capsys).out("backends", "--all")
 

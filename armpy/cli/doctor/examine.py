@@ -41,7 +41,7 @@ from armpy.store.owned_files import is_switched_off
 OK, PROBLEM, NO_DEVICE = "ok", "problem", "no device"
 """States of what loads: sound, not working, and without its hardware, driver or vendor package."""
 
-_LIBRARIES = ("numpy", "numba", "llvmlite", "pluggy", "click", "rich", "pillow", *NEEDED)
+_LIBRARIES = ("numpy", "numba", "llvmlite", "pluggy", "click", "pillow", *NEEDED)
 
 _LEAST_ROOM = 1 << 20
 """Bytes that the cache's file system must have left; a full one takes an empty file."""

@@ -22,7 +22,7 @@ from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL
 from armpy_testing.installed import skip_without_commands_of_backends
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 skip_without_commands_of_backends()
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("click")
-pytest.importorskip("rich")
 
 from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
 from armpy_conformance.cli.conformance.trials import report_all

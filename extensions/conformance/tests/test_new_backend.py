@@ -22,7 +22,7 @@ from armpy_testing.models.tflite_writer import TfliteModel
 
 pytestmark = pytest.mark.slow
 
-skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
+skip_without("click", "pillow", "pip", "setuptools>=77")
 
 
 LONGEST = "Abcdefghij" * 3

@@ -21,8 +21,7 @@ from armpy_testing.backends.dynamic_modules import (
 )
 from armpy_testing.command_line import armpy_command
 
-for library in ("click", "rich"):
-    pytest.importorskip(library)
+pytest.importorskip("click")
 
 DECLARING = """
     from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures

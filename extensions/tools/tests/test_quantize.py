@@ -15,7 +15,6 @@ from armpy_testing.command_line import armpy_command
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 pytest.importorskip("click")
-pytest.importorskip("rich")
 pytest.importorskip("PIL")
 
 from armpy_tools.cli.quantize.quantize_file import QuantizeResult

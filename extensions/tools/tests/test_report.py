@@ -9,8 +9,6 @@ from armpy.cli.run.results import OutputReport
 from armpy.cli.run.run_model import RunReport
 from armpy.compiler import Placement, Refusal
 
-pytest.importorskip("rich")
-
 OUTPUT = OutputReport("mask", (1, 8, 8), "SIGNED64", 0.0, 12.0, 3.0)
 REFUSED = Refusal(
     3, "probabilities", "Softmax", "A", Support.no(ReasonCode.RANK, "rank 5 is not supported")

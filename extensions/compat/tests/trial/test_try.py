@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("click")
-pytest.importorskip("rich")
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("click")
-pytest.importorskip("rich")
 
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CaseResult, ConformanceResult, Outcome

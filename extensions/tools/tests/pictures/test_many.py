@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 from armpy import Model, ops  # noqa: E402

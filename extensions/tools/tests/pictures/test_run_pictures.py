@@ -23,7 +23,7 @@ from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
 from armpy_tools.cli.pictures.run_pictures import PictureRun
 
-for library in ("click", "rich", "PIL"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 Image = pytest.importorskip("PIL.Image")

@@ -5,21 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from statistics import median
 from typing import TypeAlias
-
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
 from armpy.cli.files import write_text
 from armpy.cli.printer import Printer
 from armpy.profiling import short_names
 from armpy_tools.benchmark import (
-    BenchmarkProgress,
     BenchmarkResult,
     LayerCost,
     SubjectResult,
@@ -241,21 +234,3 @@ def _csv_row(result: SubjectResult) -> dict[str, object]:
         row |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
         row["verdict"] = ratio.verdict
     return row
-
-
-@contextmanager
-def progress_bar() -> Iterator[Callable[[BenchmarkProgress], None] | None]:
-    """Show progress on a terminal while a block runs; None where there is none."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Bars(*columns, console=Console(file=sys.stderr), transient=True) as bars:
-        task = bars.add_task("", total=1.0)
-
-        def show(progress: BenchmarkProgress) -> None:
-            bars.update(
-                task, completed=progress.done, total=progress.total, description=progress.what
-            )
-
-        yield show

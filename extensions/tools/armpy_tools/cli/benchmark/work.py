@@ -18,13 +18,14 @@ from armpy.cli.options import (
     request_of,
 )
 from armpy.cli.printer import print_json
+from armpy.cli.progress import ProgressLine
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.errors import suggest_path
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance.pages import render_page
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
 from armpy_tools.cli.benchmark.page import write_page
-from armpy_tools.cli.benchmark.report import print_benchmark, progress_bar, write_csv
+from armpy_tools.cli.benchmark.report import print_benchmark, write_csv
 from armpy_tools.devices.every_device import every_device
 
 _EXIT_INTERRUPTED = 130
@@ -81,8 +82,11 @@ def benchmark_command(
 
 def _measured(subjects: Sequence[Subject], plan: Plan) -> BenchmarkResult:
     """Measure, and show how far it is."""
-    with progress_bar() as show:
-        return benchmark(subjects, plan, on_progress=show)
+    line = ProgressLine()
+    try:
+        return benchmark(subjects, plan, on_progress=lambda step: line.show(step.what))
+    finally:
+        line.show("")
 
 
 def subjects_of(
