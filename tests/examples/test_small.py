@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import shutil
 import subprocess
 import sys
@@ -13,26 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import armpy
 from armpy.backend import (
     Cancellation,
-    DefaultAllocator,
-    ExternalMemory,
-    MemorySource,
     cancellable,
 )
 from armpy.errors import (
-    BackendCapabilityError,
     BackendError,
     ExecutionCancelledError,
-    MemoryExportError,
-    MemoryImportError,
 )
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Operation
-from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance import run_conformance
@@ -104,11 +94,8 @@ def test_its_kernel_refuses_arrays_that_do_not_fit(folder: Path) -> None:
 
 
 RULES = {
-    "Allocator": ("runtimes", "arenas", "memory"),
     "Capabilities": ("executions", "support", "graphs"),
     "MemoryManager": ("memory", "arenas", "tensors"),
-    "OwnMemory": ("imports", "tensors", "alignment"),
-    "Profiling": ("profiles", "gauges"),
 }
 """Of the contract, what each is an example of; all rules are tried in the full form."""
 
@@ -119,16 +106,8 @@ def test_every_module_is_tested() -> None:
     assert [path.stem.split("_")[1] for path in sorted(SMALL.glob("*_backend.py"))] == NAMES
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    "name",
-    [
-        "Allocator",
-        pytest.param("Capabilities", marks=pytest.mark.nightly),
-        "MemoryManager",
-        pytest.param("OwnMemory", marks=pytest.mark.nightly),
-        pytest.param("Profiling", marks=pytest.mark.nightly),
-    ],
+    "name", [pytest.param("Capabilities", marks=pytest.mark.nightly), "MemoryManager"]
 )
 def test_each_passes_the_conformance_kit(folder: Path, name: str) -> None:
     options = RuntimeOptions(dynamic_backends_path=folder)
@@ -143,74 +122,12 @@ def test_all_of_them_share_one_module(folder: Path) -> None:
     runtime = Runtime(RuntimeOptions(dynamic_backends_path=compiled(folder)))
     backends = {b for b in runtime.get_device_spec().supported_backends if b.startswith("Example")}
     assert backends == {f"Example{name}" for name in [*NAMES, "Compiled"]}
-    group = type(runtime.registry.get("ExampleAllocator")).__module__.partition(".")[0]
+    group = type(runtime.registry.get("ExampleCapabilities")).__module__.partition(".")[0]
     parts = {n.removeprefix(f"{group}.") for n in sys.modules if n.startswith(f"{group}.")}
     assert {part for part in parts if part.endswith("_backend")} == {
         f"Example_{name}_backend" for name in [*NAMES, "Compiled"]
     }
     assert {"Example_common", "Example_common.elementwise"} <= parts
-
-
-class Counting(DefaultAllocator):
-    """Counts what is given and what has come back."""
-
-    def __init__(self) -> None:
-        self.given: list[int] = []
-        self.num_back = 0
-
-    def allocate(self, size_bytes: int, alignment_bytes: int = 64) -> np.ndarray:
-        self.given.append(size_bytes)
-        return super().allocate(size_bytes, alignment_bytes)
-
-    def free(self, memory: np.ndarray) -> None:
-        self.num_back += 1
-
-
-class Protected(Counting):
-    """Memory that the host does not see."""
-
-    @property
-    def memory_source(self) -> MemorySource:
-        return MemorySource.DMA_BUF_PROTECTED
-
-
-def test_scratch_memory_comes_from_the_applications_allocator_and_goes_back(folder: Path) -> None:
-    registry = armpy.backend_registry(dynamic_backends_path=folder)
-    allocator = Counting()
-    options = RuntimeOptions(
-        ["ExampleAllocator"], registry=registry, custom_allocators={"ExampleAllocator": allocator}
-    )
-    model = load(Runtime(options))
-    for _ in range(3):
-        np.testing.assert_array_equal(
-            model(floats(1, 2, 3, 4), floats(5, 6, 7, 8)), floats(6, 8, 10, 12)
-        )
-    assert allocator.given == [16]  # once for one execution at a time; there is no other tensor
-    del model
-    gc.collect()
-    assert allocator.num_back == len(allocator.given)
-
-
-def test_another_runtime_of_the_same_registry_does_not_get_the_allocator(folder: Path) -> None:
-    registry = armpy.backend_registry(dynamic_backends_path=folder)
-    allocator = Counting()
-    custom = {"ExampleAllocator": allocator}
-    options = RuntimeOptions(["ExampleAllocator"], registry=registry, custom_allocators=custom)
-    first = load(Runtime(options))
-    second = load(Runtime(RuntimeOptions(["ExampleAllocator"], registry=registry)))
-    second(floats(1, 2, 3, 4), floats(5, 6, 7, 8))
-    assert allocator.given == []
-    first(floats(1, 2, 3, 4), floats(5, 6, 7, 8))
-    assert allocator.given == [16]
-
-
-def test_an_allocator_of_other_memory_is_refused_with_the_reason(folder: Path) -> None:
-    custom = {"ExampleAllocator": Protected()}
-    options = RuntimeOptions(
-        ["ExampleAllocator"], dynamic_backends_path=folder, custom_allocators=custom
-    )
-    with pytest.raises(BackendCapabilityError, match="only memory of the host can be used"):
-        Runtime(options)
 
 
 def chain_of(length: int, num_elements: int = 1024) -> Network:
@@ -248,75 +165,6 @@ def test_the_manager_has_memory_only_while_networks_run(folder: Path) -> None:
     handle = pool.create_tensor_handle(TensorInfo((1,), DataType.FLOAT32), (0, 0), 0)
     with pytest.raises(BackendError, match="no memory between executions"):
         handle.map()
-
-
-def test_backends_with_memory_of_their_own_import_each_others(folder: Path) -> None:
-    if not hasattr(os, "memfd_create"):
-        pytest.skip("the system has no files in memory")
-    registry = armpy.backend_registry(dynamic_backends_path=folder)
-    own = registry.get("ExampleOwnMemory")
-    module = sys.modules[type(own).__module__]
-    kind = module.OwnMemoryBackend
-    registry.register("Multiplier", lambda: kind("Multiplier", MUL, np.multiply))
-    runtime = Runtime(RuntimeOptions(["ExampleOwnMemory", "Multiplier"], registry=registry))
-    net = Network("there and back")
-    x = net.input("x", f32(4))
-    total = net.add(ADD, x, x)
-    square = net.add(MUL, total, total)
-    net.output("y", net.add(ADD, square, x))
-    imported = []
-    with pytest.MonkeyPatch.context() as patch:
-        import_memory = module.SpaceFactory.import_memory
-
-        def remember(self: Any, info: TensorInfo, memory: ExternalMemory, **use: bool) -> Any:
-            imported.append(memory.source)
-            return import_memory(self, info, memory, **use)
-
-        patch.setattr(module.SpaceFactory, "import_memory", remember)
-        model = Model(net, runtime)
-    assert imported == [MemorySource.SHARED_MEMORY] * 2
-    assert model.placement is not None
-    assert model.placement.num_copies == 2  # the input and the result, and none between backends
-    for _ in range(2):
-        np.testing.assert_array_equal(model(floats(1, 2, 3, 4)), floats(5, 18, 39, 68))
-
-
-def test_memory_that_cannot_be_imported_is_a_reason_or_an_error(folder: Path) -> None:
-    if not hasattr(os, "memfd_create"):
-        pytest.skip("the system has no files in memory")
-    runtime = Runtime(RuntimeOptions(["ExampleOwnMemory"], dynamic_backends_path=folder))
-    factory = sys.modules[_module_of(runtime, "OwnMemory")].SpaceFactory()
-    info = TensorInfo((4,), DataType.FLOAT32)
-    odd = ExternalMemory(MemorySource.SHARED_MEMORY, 16, file_descriptor=0, offset_bytes=4)
-    refusal = HandleFactoryProxy("ExampleOwnMemory", factory).can_import(info, odd)
-    assert "begins 4 bytes after a multiple of 64" in refusal.text
-    small = ExternalMemory(MemorySource.SHARED_MEMORY, 8, file_descriptor=0)
-    assert factory.can_import(info, small).text == "the memory is too small"
-    with pytest.raises(MemoryImportError, match="the memory is too small"):
-        factory.import_memory(info, small)
-    whole = ExternalMemory.shared(16)
-    beyond = ExternalMemory.of_file_descriptor(whole.file_descriptor, 16, offset_bytes=4)
-    with pytest.raises(MemoryImportError, match="the file has 16 bytes"):
-        factory.import_memory(info, beyond)
-    handle = factory.create_tensor_handle(info, np.empty(16, np.uint8))
-    with pytest.raises(MemoryExportError, match="the space is a file"):
-        handle.export_memory(MemorySource.MALLOC)
-
-
-def test_a_profile_has_the_backends_counters_and_events(folder: Path) -> None:
-    options = RuntimeOptions(["ExampleProfiling"], dynamic_backends_path=folder, profiling=True)
-    runtime = Runtime(options)
-    model = load(runtime)
-    for _ in range(3):
-        model(floats(1, 2, 3, 4), floats(5, 6, 7, 8))
-    profiler = runtime.get_profiler(model.network_id)
-    assert profiler is not None
-    counted = {counter.name: counter for counter in profiler.counters}
-    assert (counted["additions"].value, counted["last tensor"].value) == (12, 16)
-    assert counted["last tensor"].unit == "B"
-    events = [event for event in profiler.events if event.name == "Adding"]
-    assert [event.backend for event in events] == ["ExampleProfiling"] * 3
-    assert all(event.details == {"operations": 4, "bytes": 48} for event in events)
 
 
 def test_all_or_nothing_leaves_networks_alone_that_it_cannot_run_whole(folder: Path) -> None:

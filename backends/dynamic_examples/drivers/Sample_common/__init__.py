@@ -5,7 +5,7 @@ It is found as ``.Sample_common`` because it lies beside them and has the same v
 
 from .faults import Faults
 from .files import SamplePrograms
-from .kernels import Floats, SampleSupport, compute, step_of
+from .kernels import Floats, SampleSupport
 from .program import Program, views_of
 
 __all__ = [
@@ -14,7 +14,5 @@ __all__ = [
     "Program",
     "SamplePrograms",
     "SampleSupport",
-    "compute",
-    "step_of",
     "views_of",
 ]

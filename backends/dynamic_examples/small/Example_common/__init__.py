@@ -5,23 +5,15 @@ beside them and begins with the same vendor's name.
 """
 
 from .elementwise import (
-    ADDITION,
     MULTIPLICATION,
     ElementwiseBackend,
-    ElementwiseFactory,
-    ElementwiseWorkload,
     Floats,
-    Kernel,
     add,
 )
 
 __all__ = [
-    "ADDITION",
     "MULTIPLICATION",
     "ElementwiseBackend",
-    "ElementwiseFactory",
-    "ElementwiseWorkload",
     "Floats",
-    "Kernel",
     "add",
 ]
