@@ -1,9 +1,7 @@
-"""Pages of the reference that follow from definitions, made whenever the site is built."""
+"""Pages of the reference that follow from definitions; the files in `docs/` say where from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import contract, load_options, onnx, operations, tflite
@@ -13,34 +11,32 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 PAGES = {
-    "backend_contract.md": contract.page,
-    "load_options.md": load_options.page,
-    "onnx.md": onnx.page,
-    "operations.md": operations.page,
-    "tflite_operators.md": tflite.page,
+    "docs/reference/backend_contract": contract.page,
+    "docs/reference/load_options": load_options.page,
+    "docs/reference/onnx": onnx.page,
+    "docs/reference/operations": operations.page,
+    "docs/reference/tflite_operators": tflite.page,
 }
-"""Functions that make the pages' texts, by file name."""
+"""Functions that make the pages' texts, by document."""
 
 
 def connect(app: Sphinx) -> None:
     """Connect with Sphinx."""
-    app.connect("builder-inited", write_beside_others)
+    app.connect("env-get-outdated", list_pages)
+    app.connect("source-read", fill_page)
 
 
-def write_beside_others(app: Sphinx) -> None:
-    """Write the pages into the folder of the reference, where version control ignores them."""
-    write(app.confdir / "reference")
+def list_pages(*_: object) -> list[str]:
+    """List the pages, which are read in every build because the definitions may have changed."""
+    return [*PAGES]
 
 
-def write(folder: Path) -> None:
-    """Write the pages that are new or differ."""
-    for name, text in texts():
-        path = folder / name
-        if not path.exists() or path.read_text("utf-8") != text:
-            path.write_text(text, "utf-8")
+def fill_page(app: Sphinx, name: str, source: list[str]) -> None:
+    """Replace the text of a file by its page."""
+    if name in PAGES:
+        source[0] = page_text(name)
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    """The pages' names and texts."""
-    for name, page in PAGES.items():
-        yield name, wrap(page())
+def page_text(name: str) -> str:
+    """Make a page's text."""
+    return wrap(PAGES[name]())
