@@ -7,7 +7,7 @@ import click
 import armpy
 from armpy.cli.command_group import CommandGroup
 from armpy.cli.options import verbosity_options
-from armpy.cli.settings import misspelt_variables, wrong_values
+from armpy.cli.settings import wrong_values
 from armpy.plugins.extension_tables import BACKEND_COMMANDS
 
 _SHORT_HELPS = {
@@ -40,7 +40,7 @@ def app(context: click.Context) -> None:
     Exit codes: 0 done, 1 failed, 2 the command line cannot be followed.
     """
     if context.invoked_subcommand != "doctor":  # which says it among other faults
-        for text in (*misspelt_variables(), *wrong_values()):
+        for text in wrong_values():
             click.echo(f"armpy: warning: {text}", err=True)
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)

@@ -7,39 +7,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from armpy.errors import nearest_name
-
 if TYPE_CHECKING:
     from logging import Logger
 
 
-VARIABLES = (
-    "ARMPY_BACKENDS",
-    "ARMPY_CACHE_DIR",
-    "ARMPY_COMPILED_CACHE",
-    "ARMPY_COMPILED_CACHE_MB",
-    "ARMPY_DUMP_GRAPHS",
-    "ARMPY_DYNAMIC_BACKENDS_PATH",
-    "ARMPY_KERNELS",
-    "ARMPY_LITERT_DELEGATE",
-    "ARMPY_MODEL_CACHE",
-    "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST",
-    "ARMPY_NUMBA_CACHE",
-    "ARMPY_NUMBA_CACHE_MB",
-    "ARMPY_NUMBA_ISA",
-    "ARMPY_NUMBA_MACHINE",
-    "ARMPY_SERVING_HOST",
-    "ARMPY_SYSTEM_TRACE",
-    "ARMPY_TRUST_FILE",
-    "ARMPY_VLOG",
-)
-"""Environment variables of armpy and its packages; other packages may read more."""
-
 _SWITCHES = ("ARMPY_COMPILED_CACHE", "ARMPY_MODEL_CACHE", "ARMPY_NUMBA_CACHE")
 _LIMITS = ("ARMPY_COMPILED_CACHE_MB", "ARMPY_NUMBA_CACHE_MB")
-
-_LEAST_ALIKE = 0.85
-"""Likeness from which on a name is taken for a misspelt one."""
 
 
 class CommandSettings:
@@ -77,15 +50,6 @@ class CommandSettings:
             yield
         finally:
             logger.setLevel(before)
-
-
-def misspelt_variables() -> Iterator[str]:
-    """Environment variables that look like one of armpy's and are none, each with the fix."""
-    for name in sorted(os.environ):
-        if name.startswith("ARMPY_") and name not in VARIABLES:
-            close = nearest_name(name, VARIABLES, _LEAST_ALIKE)
-            if close is not None:
-                yield f"{name} has no effect. Rename it to {close}, or unset it"
 
 
 def wrong_values() -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -51,13 +51,6 @@ class IFolderCache(IBackendCache):
     def verify(self) -> Sequence[GroupedCacheEntry]:
         """List the entries, every file read and checked."""
         return self._described(verify=True)
-
-    def forget(self, names: Collection[str]) -> int:
-        """Delete entries by their files' names; returns how many of them were there."""
-        paths = [path for path, _ in self.entry_files() if path.name in names]
-        for path in paths:
-            path.unlink(missing_ok=True)
-        return len(paths)
 
     def _described(self, *, verify: bool) -> list[GroupedCacheEntry]:
         described = (self.describe(file, verify=verify) for file in self.entry_files())

@@ -48,14 +48,6 @@ def test_json_has_null_where_a_number_is_not_finite(
     assert (output["min"], output["max"], output["mean"]) == (None, None, 1.0)
 
 
-def test_inspect_draws_a_compiled_region_as_one_node(cli: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "model.dot"
-    cli.out("inspect", MODEL, "--dot", str(path))
-    text = path.read_text("utf-8")
-    assert text.count("BackendID : NumbaAcc") == 1
-    assert re.search(r"\{PreCompiled\|program : \d+ commands for \w+\\l", text)
-
-
 def test_no_command_shows_the_help_on_stderr(cli: Cli) -> None:
     assert cli.err().startswith("Usage: armpy")
     code, out, err = cli("cache")
@@ -138,6 +130,6 @@ def test_outputs_in_a_folder_that_was_removed_are_refused_by_their_names(
     (folder := tmp_path / "gone").mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    status, _, err = cli("inspect", MODEL, "--dot", "x.dot")
+    status, _, err = cli("profile", MODEL, "-o", "x.json")
     assert status == 2
     assert re.match(r"armpy: error: x[.\w]*: it cannot be written: No such file", err)

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.inspect.describe import InspectionReport, report_of, write_dot
+from armpy.cli.inspect.describe import InspectionReport, report_of
 from armpy.cli.inspect.report import print_model
 from armpy.core.units import printable
 from armpy.graph.network import Network
 from armpy.inspect import describe_model
 from armpy.model import Model
 from armpy_testing.backends.fake_backends import runtime_of
-from armpy_testing.command_line import Cli
 from armpy_testing.models.control_flow import loop
 from armpy_testing.models.networks import ADD, RELU, f32
 
@@ -54,17 +53,6 @@ def test_a_model_without_shapes_has_no_placement_yet() -> None:
     )
     assert report.facts.programs == ()
     assert report.inputs[0].shape == (None, 2)
-
-
-def test_a_model_without_shapes_is_drawn_without_backends(tmp_path: Path) -> None:
-    model = open_model()
-    assert model.runtime.get_network(model.network_id).optimized is None
-    write_dot(model.graph, None, str(tmp_path / "a.dot"))
-    assert "BackendID" not in (tmp_path / "a.dot").read_text("utf-8")
-    model.prepare({"x": (3, 2)})
-    optimized = model.runtime.get_network(model.network_id).optimized
-    write_dot(model.graph, optimized, str(tmp_path / "b.dot"))
-    assert "BackendID" in (tmp_path / "b.dot").read_text("utf-8")
 
 
 @pytest.fixture
@@ -105,16 +93,6 @@ def test_a_long_name_loses_its_middle_at_a_terminal_alone(
 
 def test_control_characters_are_escaped() -> None:
     assert printable("a\x1b[0m\nb\u202eä") == "a\\x1b[0m\\nb\\u202eä"
-
-
-def test_a_drawing_does_not_take_the_place_of_its_model(tmp_path: Path, cli: Cli) -> None:
-    model = tmp_path / "model"
-    model.write_bytes(MODEL.read_bytes())
-    assert "this file is read from" in cli.err("inspect", str(model), "--dot", str(model))
-    assert model.read_bytes() == MODEL.read_bytes()
-
-
-# What `armpy inspect` says of models with control flow
 
 
 def test_layers_in_graphs_are_counted_and_named_with_where_they_are() -> None:

@@ -105,9 +105,3 @@ def test_a_network_without_programs_is_shown(cli: Cli, tmp_path: Path) -> None:
     assert report["layers_by_backend"] == {"CpuRef": 1}
     assert report["prepared"]["programs"] == []
     assert not report["prepared"]["starts_at_once"]
-
-
-@pytest.mark.slow
-def test_a_prepared_network_is_drawn_with_backends(cli: Cli, compiled: str, tmp_path: Path) -> None:
-    assert cli("inspect", compiled, "--dot", str(tmp_path / "a.dot"))[0] == 0
-    assert "NumbaAcc" in (tmp_path / "a.dot").read_text("utf-8")

@@ -13,7 +13,6 @@ import click
 import pytest
 
 from armpy.cli.app import app
-from armpy.cli.inputs.options import INPUT_OPTIONS, input_notes
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
@@ -60,6 +59,10 @@ _GATHERED = {
 """Options that come as one value, by its name."""
 
 
+_OF_INPUTS = {field.name for field in dataclasses.fields(InputRequest)}
+"""Options that come as one value, `inputs`, but for those that a command declares itself."""
+
+
 @cache
 def _options() -> tuple[tuple[str, click.Option], ...]:
     """All options with the command that has them."""
@@ -96,14 +99,10 @@ def _commands_below(
 def _gathered(command: click.Command) -> set[str]:
     """What the work is given: some options come as one value."""
     names = {str(param.name) for param in command.params if param.expose_value}
-    notes = input_notes(command)
-    if notes is not None:
-        parts = {field.name for field in dataclasses.fields(InputRequest)}
-        names = names - parts.difference(notes.own) | {"inputs"}
     for whole, parts in _GATHERED.items():
         if parts <= names:
             names = names - parts | {whole}
-    return names
+    return names - _OF_INPUTS
 
 
 def _click_type(option: click.Option) -> str:
@@ -131,7 +130,7 @@ def test_the_work_takes_what_the_options_are(name: str) -> None:
     module, _, function = command.callback.place.partition(":")  # type: ignore[union-attr]
     parameters = inspect.signature(getattr(import_module(module), function)).parameters
     passed = _gathered(command)
-    of_click = {"context", "settings"}
+    of_click = {"context", "settings", "inputs", *_OF_INPUTS}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         assert passed >= {*parameters} - of_click - {"options", "given", "choices"}
     else:
@@ -172,16 +171,3 @@ def test_backends_are_listed_at_once_or_one_by_one(arguments: list[str]) -> None
     assert command is not None
     context = command.make_context("inspect", [*arguments, __file__])
     assert context.params["backends"] == ("A", "B")
-
-
-def test_options_for_inputs_are_of_the_one_group() -> None:
-    flags = {f"--{name}" for name in INPUT_OPTIONS} - {"--seed"}  # of other random things too
-    num_commands = 0
-    for name, command in _commands_below(app, ()):
-        own = flags & {flag for param in command.params for flag in param.opts}
-        notes = input_notes(command)
-        assert (notes is None) == (not own), f"armpy {name}: {own}"
-        if notes is not None:
-            num_commands += 1
-            assert own == flags & {f"--{option}" for option in (*notes.taken, *notes.own)}, name
-    assert num_commands >= 5

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from armpy.backend import CacheEntry, IBackendCache
-from armpy.cli.cache.models import (
-    CacheReport,
-    check_patterns,
-    is_chosen,
-    model_name,
-    summarize_models,
-)
+from armpy.cli.cache.models import CacheReport
 from armpy.compiler.compiled_cache import compiled_cache
 from armpy.errors import BackendError
 from armpy.model.archive.kept_models import ModelCache
@@ -56,46 +49,6 @@ def clear_caches(
         for backend_id, its_name, cache in _caches(registry, backend_ids)
         if name in ("", its_name)
     ]
-
-
-def filter_by_model(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[CacheReport]:
-    """Reports with only the entries of the models that patterns name.
-
-    Patterns are names, or such as ``mobilenet*``; there are none for all models.
-    """
-    if not patterns:
-        return [*reports]
-    check_patterns(patterns, summarize_models(reports))
-    narrowed = [
-        replace(
-            report,
-            entries=tuple(e for e in report.entries if is_chosen(model_name(report, e), patterns)),
-        )
-        for report in reports
-    ]
-    return [report for report in narrowed if report.entries]
-
-
-def forget_models(
-    registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, patterns: Sequence[str]
-) -> list[tuple[BackendId, str, int, int]]:
-    """Delete the entries of the models that patterns name, as for `filter_by_model`.
-
-    Each answer is a backend, the name of its cache, how many files were deleted, and how many were
-    not, as the backend's cache can only be cleared as a whole.
-    """
-    chosen = filter_by_model(list_caches(registry, backend_ids), patterns)
-    entries = {(report.backend, report.name): report.entries for report in chosen}
-    cleared = []
-    for backend_id, name, cache in _caches(registry, backend_ids):
-        names = {entry.name for entry in entries.get((backend_id, name), ())}
-        if not names:
-            continue
-        count = 0
-        if isinstance(cache, IFolderCache):
-            count = ask_method(backend_id, int, cache, "forget", names)
-        cleared.append((backend_id, name, count, len(names) - count))
-    return cleared
 
 
 def _caches(

@@ -28,22 +28,8 @@ def _of_backends(command: Command) -> Command:
     return ids(dynamic_backends_option(json_option(verbosity_options(command))))
 
 
-_MODELS = click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="NAME",
-    help="Only of this model, as 'armpy cache list' calls it, or of all like 'mobilenet*'; may be "
-    "repeated.",
-)
-
-
 @command.command("list", short_help="List the entries, a row per model.")
 @_of_backends
-@_MODELS
-@click.option(
-    "--files", "--all", "shows_all", is_flag=True, help="A row for every file, not every model."
-)
 @imported_when_run("armpy.cli.cache.work:list_command")
 def list_command() -> None:
     """List the entries, the last used first: a row per model with its purposes."""
@@ -60,12 +46,8 @@ def verify() -> None:
     """
 
 
-@command.command(short_help="Delete all entries, or those of some models.")
+@command.command(short_help="Delete all entries.")
 @_of_backends
-@_MODELS
 @imported_when_run("armpy.cli.cache.work:clear")
 def clear() -> None:
-    """Delete all entries, or those of some models.
-
-    What models share, compiled kernels above all, goes only with everything.
-    """
+    """Delete all entries."""

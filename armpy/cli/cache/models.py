@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import field
-from fnmatch import fnmatchcase
 
 from armpy.backend import CacheEntry, GroupedCacheEntry
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.types import BackendId
 
 OWN = "armpy itself"
@@ -31,7 +29,6 @@ _KINDS = {
     "node": "all processes of this machine",
     "devices": "measured figures",
 }
-_MOST_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +100,3 @@ def summarize_models(reports: Iterable[CacheReport]) -> list[KeptModel]:
             name = model_name(report, entry)
             models.setdefault(name, KeptModel(name)).add(entry, kind_of(report, entry))
     return sorted(models.values(), key=lambda model: (-model.last_used_s, model.model))
-
-
-def is_chosen(name: str, patterns: Sequence[str]) -> bool:
-    """Return whether a model is one of those that patterns such as ``mobilenet*`` name."""
-    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def check_patterns(patterns: Sequence[str], models: Sequence[KeptModel]) -> None:
-    """Check that each pattern names a model of which something is kept."""
-    names = [model.model for model in models]
-    for pattern in patterns:
-        if any(is_chosen(name, [pattern]) for name in names):
-            continue
-        more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
-        raise InvalidArgumentError(
-            "nothing is kept of this model",
-            where="--model",
-            expected=", ".join(f"'{name}'" for name in names[:_MOST_SHOWN]) + more or "any model",
-            actual=f"'{pattern}'" if names else f"'{pattern}', and nothing is kept at all",
-            fix=did_you_mean(pattern, names, "'armpy cache list' shows all of them."),
-        )

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from armpy.cli.cache.caches import clear_caches, filter_by_model, forget_models, list_caches
-from armpy.cli.cache.models import CacheReport, model_name, summarize_models
+from armpy.cli.cache.caches import clear_caches, list_caches
+from armpy.cli.cache.models import CacheReport, summarize_models
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.core.units import bytes_text
@@ -20,15 +20,13 @@ def list_command(
     backends: tuple[str, ...] | None,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
-    models: tuple[str, ...],
-    shows_all: bool,
 ) -> None:
     """List the entries, the last used first: a row per model with its purposes."""
-    reports = filter_by_model(list_caches(_registry(dynamic_backends_path), backends), models)
+    reports = list_caches(_registry(dynamic_backends_path), backends)
     if as_json:
         print_json(_document(reports))
     else:
-        print_caches(reports, shows_all=shows_all)
+        print_caches(reports)
 
 
 def verify(
@@ -51,22 +49,17 @@ def clear(
     backends: tuple[str, ...] | None,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
-    models: tuple[str, ...],
 ) -> None:
-    """Delete all entries, or those of some models."""
-    if models:
-        cleared = forget_models(_registry(dynamic_backends_path), backends, models)
-    else:
-        cleared = [(*row, 0) for row in clear_caches(_registry(dynamic_backends_path), backends)]
+    """Delete all entries."""
+    cleared = clear_caches(_registry(dynamic_backends_path), backends)
     if as_json:
-        fields = ("backend", "name", "deleted", "left")
+        fields = ("backend", "name", "deleted")
         print_json({"caches": [dict(zip(fields, row, strict=True)) for row in cleared]})
         return
-    for backend_id, name, count, num_left in cleared:
-        left = f"; {num_left} left, as it can only be cleared as a whole" if num_left else ""
-        click.echo(f"{backend_id} {name}: {count} deleted{left}")
-    if backends and not models and ModelCache().list_entries():
-        click.echo("whole models: left, with what they have of all backends; --model deletes them")
+    for backend_id, name, count in cleared:
+        click.echo(f"{backend_id} {name}: {count} deleted")
+    if backends and ModelCache().list_entries():
+        click.echo("whole models: left, with what they have of all backends")
 
 
 def _registry(dynamic_backends_path: tuple[str, ...]) -> BackendRegistry:
@@ -83,8 +76,8 @@ def _document(reports: Sequence[CacheReport]) -> dict[str, object]:
     }
 
 
-def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> None:
-    """Print the entries of caches, the last used first: a row per model, or per file."""
+def print_caches(reports: Sequence[CacheReport]) -> None:
+    """Print the entries of caches, the last used first: a row per model."""
     printer = Printer()
     if not reports:
         printer.line("no backend keeps anything")
@@ -92,22 +85,6 @@ def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> 
     models = summarize_models(reports)
     if not models:
         printer.line("nothing is kept")
-    elif shows_all:
-        pairs = [(report, entry) for report in reports for entry in report.entries]
-        pairs.sort(key=lambda pair: -pair[1].last_used_s)
-        printer.table(
-            ["last used", "size>", "model", "what", "name"],
-            [
-                (
-                    _when(e.last_used_s),
-                    bytes_text(e.size_bytes),
-                    model_name(r, e),
-                    e.description,
-                    e.name,
-                )
-                for r, e in pairs
-            ],
-        )
     else:
         rows: list[tuple[object, ...]] = [
             (_when(m.last_used_s), bytes_text(m.size_bytes), m.num_files, m.model, m.kept_for)
@@ -120,11 +97,6 @@ def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> 
     printer.line("")
     for report in reports:
         printer.line(_summary(report))
-    if models and not shows_all:
-        printer.line(
-            "All of it can be made again. --files lists every file; "
-            "'armpy cache clear --model NAME' deletes a model's entries."
-        )
 
 
 def print_verified(reports: Sequence[CacheReport]) -> None:

@@ -17,7 +17,7 @@ from armpy.cli.app import app
 from armpy.cli.doctor.trial import EXAMINATION
 from armpy.cli.plugin_commands import collect_commands
 from armpy.cli.printer import stdout_kept
-from armpy.cli.settings import misspelt_variables, wrong_values
+from armpy.cli.settings import wrong_values
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_folder, make_own_folder
 from armpy.core.machine import describe_machine
@@ -89,7 +89,7 @@ def examine(options: PluginOptions) -> InstallationReport:
     results = {id(c): result for c, result in registry.probe(examine=EXAMINATION)}
     backends = tuple(_report(c, results.get(id(c))) for c in registry.candidates)
     cache, cache_problem = _cache()
-    problems = (*_directory_problems(registry, options), *misspelt_variables(), *wrong_values())
+    problems = (*_directory_problems(registry, options), *wrong_values())
     return InstallationReport(
         {**_facts(), "cache": cache},
         backends,

@@ -135,7 +135,6 @@ def said_inputs(
     model: Model,
     request: InputRequest,
     pictures: Mapping[str, Array] | None = None,
-    generator: np.random.Generator | None = None,
 ) -> tuple[dict[str, Array], InputShapes]:
     """Arrays of the inputs that a command line gives, and shapes of all.
 
@@ -143,8 +142,6 @@ def said_inputs(
     ----------
     pictures : mapping of str to ndarray, optional
         Inputs that are pictures.
-    generator : numpy.random.Generator, optional
-        Of inputs that are to be random; one of the request's seed if left out.
 
     Raises
     ------
@@ -158,8 +155,7 @@ def said_inputs(
 
     arrays |= arrays_with_shapes(model.inputs, request)
     shapes = complete_shapes(model, request, arrays)
-    generator = generator or np.random.default_rng(request.seed)
-    return given_arrays(model.inputs, request, arrays, shapes.by_name, generator), shapes
+    return given_arrays(model.inputs, request, arrays, shapes.by_name), shapes
 
 
 def complete_inputs(
@@ -199,7 +195,7 @@ def complete_inputs(
         origins.insert(0, origin)
         hints += [hint] if hint else []
         request = replace(request, size=None)  # which is the picture's
-    arrays, shapes = said_inputs(model, request, pictures, generator)
+    arrays, shapes = said_inputs(model, request, pictures)
     left = [spec for spec in model.inputs if spec.name not in arrays]
     arrays |= {spec.name: spec.random(generator, shapes.by_name[spec.name]) for spec in left}
     if left:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -12,10 +11,6 @@ import click
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.options import MODEL_FILE, SHAPES, seed_option
 from armpy.cli.values import parse_shape_sets, parse_size, parsed
-from armpy.core.dataclass import dataclass
-
-_NO_NOTES: Mapping[str, str] = {}
-
 
 _INPUT = click.option(
     "--input",
@@ -23,7 +18,7 @@ _INPUT = click.option(
     multiple=True,
     metavar="[NAME=]VALUE",
     help="An input: FILE.npy, lines of text in FILE.txt, a number that fills it, numbers with "
-    "commas between them, @zeros, @ones or @random; once per input. An only input needs no name; "
+    "commas between them; once per input. An only input needs no name; "
     "inputs that are not given are random.",
 )
 
@@ -58,19 +53,19 @@ _SHAPE = (
 INPUT_OPTIONS = ("image", "input", "shape", "size", "batch", "seed")
 """Names of the options, without dashes, in the order of helps and of the documentation."""
 
-
-@dataclass(frozen=True, slots=True)
-class InputNotes:
-    """What documentation says of the input options of a command."""
-
-    taken: tuple[str, ...]
-    own: Mapping[str, str]
-    """Options that the command declares itself, with their meaning."""
+_FIELDS = {
+    "image": (),
+    "input": ("arrays", "quantize_inputs"),
+    "shape": ("shape_sets",),
+    "size": ("size",),
+    "batch": ("batch",),
+    "seed": ("seed",),
+}
+"""The fields of `InputRequest` that each option gives."""
 
 
 def input_options(
     *taken: str,
-    own: Mapping[str, str] = _NO_NOTES,
     more_on_shapes: str = "",
     several_shapes: bool = False,
 ) -> Callable[[Callable[..., object]], Callable[..., object]]:
@@ -80,8 +75,6 @@ def input_options(
     ----------
     *taken : str
         Of `INPUT_OPTIONS`; ``input`` includes ``--quantize-inputs``.
-    own : mapping of str to str
-        Options of these names that the command declares itself, with their meaning.
     more_on_shapes : str
         More text for the help of ``--shape``.
     several_shapes : bool
@@ -99,17 +92,12 @@ def input_options(
     def decorated(command: Callable[..., object]) -> Callable[..., object]:
         @wraps(command)
         def gathered(*arguments: Any, **named: Any) -> object:  # Any: whatever the command has
-            request = {
-                field.name: named.pop(field.name)
-                for field in fields(InputRequest)
-                if field.name in named and field.name not in own
-            }
+            request = {field: named.pop(field) for name in taken for field in _FIELDS[name]}
             inputs = InputRequest(**request)
             if len(inputs.shape_sets) > 1 and not several_shapes:
                 raise click.UsageError("--shape: an input is named twice.")
             return command(*arguments, inputs=inputs, **named)
 
-        vars(gathered)["input_notes"] = InputNotes(taken, own)
         with_options: Callable[..., object] = gathered
         for name in reversed(taken):
             for option in reversed(options[name]):
@@ -129,9 +117,3 @@ def _shape_option(more: str) -> Callable[[Callable[..., object]], Callable[..., 
         callback=parse_shape_sets,
         help=f"{_SHAPE} {more}".rstrip(),
     )
-
-
-def input_notes(command: click.Command) -> InputNotes | None:
-    """Return the notes of a command that `input_options` has made; None of others."""
-    notes: InputNotes | None = getattr(command.callback, "input_notes", None)
-    return notes

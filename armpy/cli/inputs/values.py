@@ -20,9 +20,6 @@ _WORDS = {"true": 1, "false": 0}
 
 _INTEGER = re.compile(r"[+-]?\d+|true|false")
 
-_FILLS = ("@zeros", "@ones", "@random")
-"""Values that fill an input of any shape."""
-
 _SUFFIXES = (".npy", ".txt")
 
 
@@ -51,7 +48,6 @@ def given_arrays(
     request: InputRequest,
     arrays: Mapping[str, Array],
     shapes: Mapping[str, Sequence[int]],
-    generator: np.random.Generator,
 ) -> dict[str, Array]:
     """Arrays of all given inputs.
 
@@ -61,8 +57,6 @@ def given_arrays(
         As `arrays_with_shapes` makes them; others are kept.
     shapes : mapping of str to sequence of int
         Of all inputs.
-    generator : numpy.random.Generator
-        Of values that are random.
 
     Raises
     ------
@@ -76,7 +70,7 @@ def given_arrays(
         if name not in values:
             continue
         if name not in given:
-            given[name] = _filled(spec, values[name], shapes[name], generator)
+            given[name] = _filled(spec, values[name], shapes[name])
         given[name] = _stored(spec, given[name], quantize=request.quantize_inputs)
     return given
 
@@ -100,10 +94,6 @@ def _array_of(spec: TensorSpec, value: str, sizes: Shape | None) -> Array | None
     InvalidArgumentError
         If a file cannot be read, or the value is not one for the input.
     """
-    if value.startswith("@") and not value.endswith(_SUFFIXES):
-        if value not in _FILLS:
-            raise _refused(spec, value, f"one of {', '.join(_FILLS)}")
-        return None
     if value.endswith(".txt"):
         return read_lines(value)
     if spec.data_type.is_string and not value.endswith(".npy"):
@@ -116,16 +106,8 @@ def _array_of(spec: TensorSpec, value: str, sizes: Shape | None) -> Array | None
     return numbers.reshape(_listed_shape(sizes, len(numbers)))
 
 
-def _filled(
-    spec: TensorSpec, value: str, shape: Sequence[int], generator: np.random.Generator
-) -> Array:
+def _filled(spec: TensorSpec, value: str, shape: Sequence[int]) -> Array:
     """An array of a shape, filled as a value says for which `_array_of` returns None."""
-    if value == "@random":
-        return spec.data_type.random(generator, shape)
-    if value == "@zeros":
-        return spec.data_type.zeros(shape)
-    if value == "@ones":
-        value = "1"
     if spec.data_type.is_string:
         return np.full(shape, value, object)
     numbers = _numbers(spec, value)

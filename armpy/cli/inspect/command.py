@@ -7,7 +7,6 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
-    WRITABLE_FILE,
     model_options,
     report_options,
 )
@@ -22,7 +21,6 @@ from armpy.cli.options import (
     "size",
     "batch",
 )
-@click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @report_options
 @imported_when_run("armpy.cli.inspect.work:inspect")
 def command() -> None:

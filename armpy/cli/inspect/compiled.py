@@ -20,7 +20,6 @@ from armpy.cli.inspect.describe import (
     edge_of,
     metadata_report,
     report_of,
-    write_dot,
 )
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
@@ -86,18 +85,14 @@ class FileReport:
     starts_at_once: bool  # whether it runs without making the network of the graph
 
 
-def inspect_prepared(
-    request: CliLoadRequest, dot: str | None = None
-) -> tuple[InspectionReport, FileReport]:
-    """Describe a compiled model, without loading it; draw its network to the file `dot`."""
+def inspect_prepared(request: CliLoadRequest) -> tuple[InspectionReport, FileReport]:
+    """Describe a compiled model, without loading it."""
     _check_asked(request)
     options = request.options
     keys, code = trusted_keys(options.trusted_keys or ()), options.code or TRUSTED
     container, verdict = open_judged(request.model, keys, code)
     contents = PreparedContents(container)
     networks, chosen = _networks(contents, options.signature)
-    if dot is not None:
-        write_dot(chosen.graph, chosen.optimized, dot)
     is_signed = container.key != NO_KEY
     registry = registry_of(request)
     withheld = "" if verdict.uses_code else verdict.reason

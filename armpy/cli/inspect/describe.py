@@ -10,15 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from armpy.cli.files import write_text
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, registry_of
-from armpy.compiler import Alternative, OptimizedNetwork, Placement
+from armpy.compiler import Alternative, Placement
 from armpy.core.dataclass import dataclass
 from armpy.core.units import shell_word
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
-from armpy.graph.dump import to_dot
 from armpy.inspect import ModelFacts, TensorFacts, describe_file, describe_model, with_file_names
 from armpy.model import Model
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
@@ -288,12 +286,6 @@ def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> I
         alternatives=named.alternatives,
         placed=named,
     )
-
-
-def write_dot(graph: Graph, optimized: OptimizedNetwork | None, path: str) -> None:
-    """Write a network in Graphviz's language; as it runs, with backends, if it is optimised."""
-    text = to_dot(graph) if optimized is None else to_dot(optimized.graph, optimized.backend_ids)
-    write_text(path, text)
 
 
 def edge_of(graph: Graph) -> tuple[tuple[TensorReport, ...], tuple[TensorReport, ...]]:

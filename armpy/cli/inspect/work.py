@@ -7,11 +7,10 @@ import click
 from armpy.cli.inputs.complete import prepare_requested
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inspect.compiled import FileReport, inspect_prepared, print_prepared
-from armpy.cli.inspect.describe import InspectionReport, inspect_file, inspect_unloadable, write_dot
+from armpy.cli.inspect.describe import InspectionReport, inspect_file, inspect_unloadable
 from armpy.cli.inspect.report import model_document, print_model
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import check_outputs
 from armpy.cli.printer import print_json
 from armpy.errors import UnsupportedOperatorError
 from armpy.model import Model
@@ -23,17 +22,15 @@ def inspect(
     with_layers: bool,
     with_tensors: bool,
     inputs: InputRequest,
-    dot: str | None,
     as_json: bool,
 ) -> None:
     """Show MODEL's inputs and outputs, its layers, and where they would run."""
-    check_outputs({"--dot": dot}, [load_request.model])
     prepared: FileReport | None = None
     check_sizes_are_open(load_request, inputs)
     if begins_prepared(load_request.model):
-        result, prepared = inspect_prepared(load_request, dot)
+        result, prepared = inspect_prepared(load_request)
     else:
-        result = inspected(load_request, inputs, dot)
+        result = inspected(load_request, inputs)
     if as_json:
         document = model_document(load_request.model, result)
         print_json(document if prepared is None else {**document, "prepared": prepared})
@@ -56,23 +53,15 @@ def check_sizes_are_open(load_request: CliLoadRequest, inputs: InputRequest) -> 
         )
 
 
-def inspected(
-    load_request: CliLoadRequest, inputs: InputRequest, dot: str | None
-) -> InspectionReport:
+def inspected(load_request: CliLoadRequest, inputs: InputRequest) -> InspectionReport:
     """Describe a model file, also one that armpy cannot run."""
     try:
         loaded = load_model(load_request)
     except UnsupportedOperatorError as error:
-        if dot is not None:
-            raise
         return inspect_unloadable(load_request, error)
     with loaded:
         _resize(loaded, inputs)
-        result = inspect_file(loaded, load_request)
-        if dot is not None:
-            optimized = loaded.runtime.get_network(loaded.network_id).optimized
-            write_dot(loaded.graph, optimized, dot)
-    return result
+        return inspect_file(loaded, load_request)
 
 
 def _resize(model: Model, inputs: InputRequest) -> None:

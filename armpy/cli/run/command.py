@@ -76,7 +76,6 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "size",
     "batch",
     "seed",
-    own={"image": "the picture; also without the option"},
 )
 @click.option(
     *OUTPUT,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import click
 
 from armpy.cli.app import app
-from armpy.cli.inputs.options import INPUT_OPTIONS, input_notes
+from armpy.cli.inputs.options import INPUT_OPTIONS
 from armpy.model.load_options import OPTIONS, OptionInfo
 
 HEAD = """# Options of loading, and inputs of commands
@@ -35,9 +35,9 @@ INPUTS_HEAD = """
 ## Inputs of commands
 
 - `--input [NAME=]VALUE`: an array in `FILE.npy`, lines of text in `FILE.txt`, a number that fills
-  the input (`sr=16000`), numbers with commas between them (`ids=101,102`), `@zeros`, `@ones`,
-  `@random`, or text for an input of strings. An only input needs no name. With `--quantize-inputs`,
-  real numbers for quantised inputs are quantised.
+  the input (`sr=16000`), numbers with commas between them (`ids=101,102`), or text for an
+  input of strings. An only input needs no name. With `--quantize-inputs`, real numbers for
+  quantised inputs are quantised.
 - `--image PICTURE`: a picture for the only input, or for the only one without `--input`.
 - `--shape NAME=SIZES`: the shape of an input that the file leaves open.
 - `--size HxW`: height and width of images that the file leaves open.
@@ -48,8 +48,7 @@ They may be combined. Open sizes that no option says are those of dimensions wit
 the shapes that are given, of arrays too (names of dimensions are in `armpy inspect MODEL`), or 1.
 Commands that need shapes and have none name the option in the error.
 
-In the table, a command takes the options with `yes`, declares itself those with a text, and lacks
-the others.
+In the table, a command takes the options with `yes`.
 
 """
 
@@ -75,11 +74,9 @@ def _input_lines() -> list[str]:
     options = [f"`--{name}`" for name in INPUT_OPTIONS]
     lines = [_cells(("command", *options)), "|---" * (1 + len(options)) + "|"]
     for name, command in sorted(_commands(app), key=operator.itemgetter(0)):
-        notes = input_notes(command)
-        if notes is not None:
-            cells = dict.fromkeys(notes.taken, "yes") | {**notes.own}
-            row = (f"`armpy {name}`", *(cells.get(option, "") for option in INPUT_OPTIONS))
-            lines.append(_cells(row))
+        taken = ["yes" * (f"--{option}" in _flags(command)) for option in INPUT_OPTIONS]
+        if any(taken[:-1]):  # a seed may be of other random things
+            lines.append(_cells((f"`armpy {name}`", *taken)))
     return lines
 
 

@@ -93,7 +93,7 @@ def filled_arrays(
 ) -> dict[str, Array]:
     """Arrays for all inputs: `arrays` that are there, those that a subject says, random ones."""
     generator = np.random.default_rng(seed)
-    feeds = given_arrays(specs, subject.input_request, arrays, shapes, generator)
+    feeds = given_arrays(specs, subject.input_request, arrays, shapes)
     left = [spec for spec in specs if spec.name not in feeds]
     # Not `spec.random`: the engine says whether an input takes the shape.
     return feeds | {spec.name: spec.data_type.random(generator, shapes[spec.name]) for spec in left}

@@ -145,7 +145,7 @@ def test_pictures_go_in_together_where_the_model_takes_several(
 @pytest.mark.parametrize(
     ("inputs", "option"),
     [
-        (InputRequest(("x=@ones",)), "--input"),
+        (InputRequest(("x=1",)), "--input"),
         (InputRequest(shape_sets=({"x": (1, 2, 2, 1)},)), "--shape"),
     ],
 )

@@ -75,7 +75,6 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
     "shape",
     "size",
     "seed",
-    own={"batch": "several first sizes, measured beside each other, of fixed ones too"},
     more_on_shapes="(224 for images). A name that comes again begins a further set, which is "
     "measured beside.",
     several_shapes=True,

@@ -17,10 +17,6 @@ from armpy.cli.run.command import run_options
     "shape",
     "size",
     "seed",
-    own={
-        "image": "the pictures; also without the option",
-        "batch": "pictures that the model is given together",
-    },
 )
 @click.option(
     "--batch",

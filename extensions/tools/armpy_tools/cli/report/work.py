@@ -140,9 +140,9 @@ def _completed(model: Model, inputs: InputRequest, image: str | None) -> Command
 def _draw(load_request: CliLoadRequest, inputs: InputRequest, path: str) -> None:
     """Draw the layers of a file to a picture."""
     if begins_prepared(load_request.model):
-        inspection = inspect_prepared(load_request, None)[0]
+        inspection = inspect_prepared(load_request)[0]
     else:
-        inspection = inspected(load_request, inputs, None)
+        inspection = inspected(load_request, inputs)
     with writing(path):
         write_svg(inspection.facts, path, load_request.model)
     click.echo(f"{path}: {Path(path).stat().st_size / 1024:.0f} KiB")
