@@ -121,3 +121,24 @@ def check_positive(given: object, name: str, *, failed: str = "") -> float:
         expected="more than 0",
         actual=repr(given),
     )
+
+
+def check_seconds(given: object, name: str, *, failed: str) -> float | None:
+    """Check a limit of 0 seconds or more, or None for no limit; parameters as for `check_whole`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither.
+    """
+    if given is None:
+        return None
+    if isinstance(given, (int, float)) and not isinstance(given, bool) and given >= 0:
+        return given
+    raise InvalidArgumentError(
+        failed,
+        argument=Argument(name),
+        expected="seconds, 0 or more, or None for no limit",
+        actual=repr(given),
+        fix="Pass a number such as 0.5, or None",
+    )

@@ -328,7 +328,6 @@ class Runtime:
             executors=self._executors,
             properties=properties,
             protected_mode=options.protected_mode,
-            # Measured placements are stored under it, as the fastest one depends on these.
             place=place,
             spread=options.spread,
         )

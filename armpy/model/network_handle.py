@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from armpy.core.arguments import check_seconds
 from armpy.errors import InvalidArgumentError
 from armpy.model.light_network import ArchivedNetwork
 
@@ -215,11 +216,12 @@ class NetworkHandle:
     ) -> None:
         """Prepare for each of some shapes, and run once for each; see `armpy.Model.warm_up`.
 
-        Raises InvalidArgumentError if there are more than programs are kept, or one does not fit
-        what the network leaves open; ArmpyError as from `Tiers.wait`.
+        Raises InvalidArgumentError if there are more than programs are kept, one does not fit
+        what the network leaves open, or the limit is not a time; ArmpyError as from `Tiers.wait`.
         """
         from armpy.execution.arrays.reshaping import input_shapes  # noqa: PLC0415
 
+        check_seconds(timeout_s, "timeout_s", failed="the time-out of warm_up cannot be used")
         light = self.light
         if light is not None and light.warm_up(several):
             return

@@ -187,6 +187,8 @@ def test_warming_up_prepares_and_runs_every_shape_once() -> None:
             model.warm_up([{"x": (n, 3)} for n in range(1, 1000)])
         with pytest.raises(InvalidArgumentError, match="an input has no shape yet"):
             model.warm_up()
+        with pytest.raises(InvalidArgumentError, match=r"timeout_s: .*Expected seconds.*got -1"):
+            model.warm_up({"x": (4, 3)}, timeout_s=-1)
 
 
 def test_warming_up_leaves_state_alone() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from armpy.core.arguments import check_instance
 from armpy.errors import InvalidArgumentError
 from armpy.execution.calls.run import run_by_name
 from armpy.execution.scheduling.loop_timeout import UNSET, Unset, loop_timeout
@@ -56,7 +57,8 @@ class Invocation(NamedTuple):
     def callee(self, network: LoadedCallee) -> Callee:
         """The network in the memory that is asked for, or with every value an output.
 
-        Raises InvalidArgumentError if both are asked for, or the memory is another network's.
+        Raises InvalidArgumentError if both are asked for, or the memory is another object or
+        another network's.
         """
         if self.memory is None:
             if self.debug is None:
@@ -71,6 +73,9 @@ class Invocation(NamedTuple):
                 where="debug",
                 fix="Leave out memory or debug",
             )
+        from armpy.execution.calls.network_memory import NetworkMemory  # noqa: PLC0415
+
+        check_instance(self.memory, "memory", NetworkMemory)
         return self.memory.of(network)
 
     def check_deadline(self) -> None:

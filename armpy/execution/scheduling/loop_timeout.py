@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-import math
 from contextlib import AbstractContextManager
 
 from armpy.backend.control_flow import execution_timeout
-from armpy.errors import InvalidArgumentError
+from armpy.core.arguments import check_seconds
 
 
 class Unset(enum.Enum):
@@ -28,16 +27,6 @@ def loop_timeout(timeout_s: float | None) -> AbstractContextManager[None]:
 
 
 def check_loop_timeout(timeout_s: float | None) -> float | None:
-    """Check a time-out of control flow.
-
-    Raises InvalidArgumentError if it is neither None nor a number of 0 or more.
-    """
-    is_number = isinstance(timeout_s, (int, float)) and not isinstance(timeout_s, bool)
-    if timeout_s is not None and (not is_number or math.isnan(timeout_s) or timeout_s < 0):
-        raise InvalidArgumentError(
-            "the time-out of loops cannot be used",
-            where="loop_timeout_s",
-            expected="seconds, 0 or more, or None for no limit",
-            actual=repr(timeout_s),
-        )
-    return timeout_s
+    """Check a time-out of control flow; errors as of `check_seconds`."""
+    failed = "the time-out of loops cannot be used"
+    return check_seconds(timeout_s, "loop_timeout_s", failed=failed)

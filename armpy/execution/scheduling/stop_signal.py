@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from copy import copy
 from typing import Protocol
 
 from armpy.backend import Cancellation
-from armpy.errors import (
-    ArmpyError,
-    ExecutionCancelledError,
-    ExecutionTimeoutError,
-    InvalidArgumentError,
-)
+from armpy.core.arguments import check_seconds
+from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
 
 
 class CancellationToken(Cancellation):
@@ -127,15 +122,7 @@ def deadline_in(duration_s: float | None) -> float | None:
 
     Raises InvalidArgumentError if it is not a time.
     """
-    if duration_s is None:
+    limit_s = check_seconds(duration_s, "deadline_s", failed="the deadline cannot be used")
+    if limit_s is None or limit_s >= _FOREVER_S:
         return None
-    is_number = isinstance(duration_s, (int, float)) and not isinstance(duration_s, bool)
-    if not is_number or math.isnan(duration_s) or duration_s < 0:
-        raise InvalidArgumentError(
-            "the deadline cannot be used",
-            where="deadline_s",
-            expected="seconds from the call, 0 or more, or None for no limit",
-            actual=repr(duration_s),
-            fix="Pass a number such as 0.5, or None",
-        )
-    return time.perf_counter() + duration_s if duration_s < _FOREVER_S else None
+    return time.perf_counter() + limit_s
