@@ -69,8 +69,8 @@ class Reshape(DataMovement):
         require(
             known == count,
             "the target shape has another number of elements",
-            expected=f"{count} elements as in {format_shape(inputs[0].shape)}",
-            actual=format_shape(target),
+            expected=f"{known} elements for {format_shape(target)}",
+            actual=f"{count} elements in {format_shape(inputs[0].shape)}",
         )
         return (target,)
 

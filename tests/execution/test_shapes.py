@@ -177,7 +177,7 @@ def test_copies_are_in_no_partition_of_a_stepwise_networks_report() -> None:
 
 def test_an_operand_that_does_not_fit_is_an_error_of_its_layer_and_the_model_works_on() -> None:
     model = Model(shape_given(), runtime_of())
-    with pytest.raises(LayerValidationError, match=r"Reshape 'layer'.*6 elements.*got \(4, 4\)"):
+    with pytest.raises(LayerValidationError, match=r"Reshape 'layer'.*for \(4, 4\); got 6"):
         model(X, ints(4, 4))
     np.testing.assert_array_equal(model(X, ints(6, 1))[0], (X + 1).reshape(6, 1))
 

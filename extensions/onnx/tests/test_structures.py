@@ -159,7 +159,7 @@ def test_a_loop_collects_from_one_whose_number_of_turns_follows_from_values(
         rows = inputs["x"] + np.arange(size, dtype=np.float32)[:, np.newaxis]
         np.testing.assert_array_equal(model.run(inputs)["y"], np.stack([rows] * turns))
     inputs = {"n": np.int64(3), "sizes": np.array([2, 2, 3]), "x": _f32([1, 2])}
-    with pytest.raises(LayerValidationError, match=r"another number of elements.*got \(2, 3, 2\)"):
+    with pytest.raises(LayerValidationError, match=r"another number of elements.*for \(2, 3, 2\)"):
         model.run(inputs)
     assert model.run({**inputs, "n": np.int64(0)})["y"].shape == (0, 0, 2)
 
