@@ -318,3 +318,29 @@ def test_common_code_is_part_of_the_digest_that_keys_compiled_parts(tmp_path: Pa
         digests.append(code_digest(type(registry.get("Npu"))))
     assert digests[0]
     assert digests[0] != digests[1]
+
+
+MADE = """
+class Text(Backend):
+    text = "{text}"
+
+Made = type("Made", (Text,), {{}})
+
+def backend_factory():
+    return Made()
+"""
+
+
+def test_the_digest_of_a_class_made_by_a_call_is_of_the_package_that_makes_it(
+    tmp_path: Path,
+) -> None:
+    digests = []
+    for text in ("short", "longer"):
+        source = module_source("Npu", extra=MADE.format(text=text))
+        write_module(tmp_path / text, "acme_npu_backend", source)
+        registry = discover(tmp_path / text)
+        kind = type(registry.get("Npu"))
+        assert (kind.__name__, kind.__module__) == ("Made", "abc")
+        digests.append(code_digest(kind))
+    assert digests[0]
+    assert digests[0] != digests[1]

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,14 @@ DIFFERENT: list[object] = [
     *(np.zeros(2, np.float32), np.zeros(2, np.int32), np.zeros((2, 1), np.float32)),
     *(np.array([1, 0], np.float32), np.float32(0), np.array([1.0, float("nan")], np.float32)),
 ]
+
+
+def test_different_values_have_different_digests() -> None:
+    digests = [digest_of(value) for value in DIFFERENT]
+    for (first_value, first), (two, second) in combinations(
+        zip(DIFFERENT, digests, strict=True), 2
+    ):
+        assert first != second, (first_value, two)
 
 
 def test_equal_values_have_equal_digests() -> None:
