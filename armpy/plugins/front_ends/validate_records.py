@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
-from functools import partial
-from types import MappingProxyType
-from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Any, SupportsFloat, SupportsIndex, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from armpy.errors import ParserError
-from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
-from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
+from armpy.plugins.hooks.metadata import ModelMetadata
+from armpy.plugins.hooks.outline import LEFT_OUT, FileOutline
 from armpy.plugins.proxy.guarded_call import describe
 
-Record = TypeVar("Record")
-Converter = Callable[[Any], Any]  # Any: by field
-"""Converts a value to a plain one, or raises ParserError if it is of another type."""
+# What is accepted for a scalar, NumPy's as well, and its name in messages.
+_SCALARS: Mapping[type, tuple[Any, str]] = {  # Any: one class, several, or a protocol
+    str: (str, "text"),
+    int: (SupportsIndex, "a whole number"),
+    float: (SupportsFloat, "a number"),
+    bool: ((bool, np.bool_), "True or False"),
+}
 
 
 def plain_metadata(given: object) -> ModelMetadata:
@@ -26,7 +29,7 @@ def plain_metadata(given: object) -> ModelMetadata:
     Raises ParserError if it is not a ModelMetadata, or a field has the wrong type; BaseException
     (what the plugin's objects raise).
     """
-    return ModelMetadata() if given is None else _record(ModelMetadata, given)
+    return ModelMetadata() if given is None else _plain(ModelMetadata, given)
 
 
 def plain_outline(given: object) -> FileOutline:
@@ -35,7 +38,7 @@ def plain_outline(given: object) -> FileOutline:
     Raises ParserError if it is not a FileOutline, a field has the wrong type, or an index is out of
     range; BaseException (what the plugin's objects raise).
     """
-    outline = _record(FileOutline, given)
+    outline: FileOutline = _plain(FileOutline, given)
     num_graphs = len(outline.graphs)
     if not num_graphs:
         raise ParserError("the outline has no graph")
@@ -63,80 +66,32 @@ def _check_indexes(
             )
 
 
-def _record(kind: type[Record], answer: object) -> Record:
-    """A record whose fields are of plain types."""
-    if not isinstance(answer, kind):
-        raise _wrong(kind.__name__, answer)
-    plain = {f.name: _KINDS[str(f.type)](getattr(answer, f.name)) for f in fields(kind)}  # type: ignore[arg-type]  # all kinds are dataclasses
-    return kind(**plain)
+def _plain(kind: Any, answer: Any) -> Any:  # Any: what a field's annotation stands for
+    """Return an answer as a plain object of a type; raises ParserError if it has another one."""
+    if kind in _SCALARS:
+        accepted, expected = _SCALARS[kind]
+        _check_type(isinstance(answer, accepted), expected, answer)
+        return answer if kind is str else kind(answer)
+    if isinstance(kind, type) and is_dataclass(kind):
+        _check_type(isinstance(answer, kind), kind.__name__, answer)
+        types = get_type_hints(kind)
+        return kind(**{name: _plain(types[name], getattr(answer, name)) for name in types})
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # T | None
+        return None if answer is None else _plain(parts[0], answer)
+    if origin is Mapping:
+        _check_type(isinstance(answer, Mapping), "a mapping", answer)
+        return {_plain(str, name): _plain(parts[1], item) for name, item in answer.items()}
+    # A text is iterable, too, but is not a list of texts.
+    is_list = isinstance(answer, Iterable) and not isinstance(answer, str)
+    _check_type(is_list, "a list", answer)
+    if parts[1] is Ellipsis:  # tuple[T, ...]
+        return tuple(_plain(parts[0], item) for item in answer)
+    return tuple(_plain(part, item) for part, item in zip(parts, answer, strict=True))
 
 
-def _text(answer: object) -> str:
-    if not isinstance(answer, str):
-        raise _wrong("text", answer)
-    return answer
-
-
-def _scalar(kinds: Any, expected: str, convert: Converter, answer: object) -> Any:  # Any: by field
-    if not isinstance(answer, kinds):
-        raise _wrong(expected, answer)
-    return convert(answer)
-
-
-def _optional(convert: Converter, answer: object) -> Any:  # Any: by field
-    return None if answer is None else convert(answer)
-
-
-def _items(convert: Converter, answer: object) -> tuple[Any, ...]:  # Any: by field
-    # A str is iterable too, but is not a list of strings.
-    if isinstance(answer, str) or not isinstance(answer, Iterable):
-        raise _wrong("a list", answer)
-    return tuple(convert(item) for item in answer)
-
-
-def _named(convert: Converter, answer: object) -> dict[str, Any]:  # Any: by field
-    if not isinstance(answer, Mapping):
-        raise _wrong("a mapping", answer)
-    return {_text(name): convert(item) for name, item in answer.items()}
-
-
-def _named_index(answer: Any) -> tuple[str, int]:  # Any: a pair, or unpacking raises
-    name, index = answer
-    return _text(name), _WHOLE(index)
-
-
-def _wrong(expected: str, answer: object) -> ParserError:
-    return ParserError(
-        "a part of the answer has the wrong type", expected=expected, actual=describe(answer)
-    )
-
-
-# NumPy's numbers, too.
-_NUMBER = partial(_scalar, SupportsFloat, "a number", float)
-_WHOLE = partial(_scalar, SupportsIndex, "a whole number", int)
-_TRUTH = partial(_scalar, bool | np.bool_, "True or False", bool)
-
-_KINDS: Mapping[str, Converter] = MappingProxyType(
-    {
-        "str": _text,
-        "bool": _TRUTH,
-        "int | None": partial(_optional, _WHOLE),
-        "tuple[str, ...]": partial(_items, _text),
-        "tuple[float, ...]": partial(_items, _NUMBER),
-        "tuple[int, ...]": partial(_items, _WHOLE),
-        "tuple[int | None, ...] | None": partial(
-            _optional, partial(_items, partial(_optional, _WHOLE))
-        ),
-        "tuple[tuple[str, int], ...]": partial(_items, _named_index),
-        "tuple[FileTensor, ...]": partial(_items, partial(_record, FileTensor)),
-        "tuple[FileOperator, ...]": partial(_items, partial(_record, FileOperator)),
-        "tuple[FileGraph, ...]": partial(_items, partial(_record, FileGraph)),
-        "Mapping[str, str]": partial(_named, _text),
-        "Mapping[str, tuple[str, ...]]": partial(_named, partial(_items, _text)),
-        "Mapping[str, TensorMetadata]": partial(_named, partial(_record, TensorMetadata)),
-    }
-)
-"""Converters of fields, by the text of their annotations in `outline` and `metadata`, which
-``from __future__ import annotations`` keeps. Each record converts all its fields, so that a test of
-one record finds a missing converter.
-"""
+def _check_type(fits: bool, expected: str, answer: object) -> None:
+    if not fits:
+        raise ParserError(
+            "a part of the answer has the wrong type", expected=expected, actual=describe(answer)
+        )
