@@ -100,6 +100,13 @@ STARTS = [
     ),
     Start("wrong file", "$ armpy run nowhere.tflite", 18, HEAVY - {"click"} | {"numpy"}),
     Start(
+        "missing model",
+        "import armpy, contextlib\n"
+        "with contextlib.suppress(armpy.ParserError): armpy.load('nowhere.tflite')",
+        25,
+        COMPILERS | BACKENDS,
+    ),
+    Start(
         "what is installed",
         "from armpy.plugins.discovery import entry_point_cache as c; "
         "assert c.installed().entry_points",

@@ -135,6 +135,10 @@ def load(
     source = as_source(source)
     request = LoadRequest(source, options)
     state = file_state(source)
+    if None in state.values():
+        from armpy.plugins.hooks.model_file import open_model_file
+
+        open_model_file(source)  # raises for the missing file, before backends are looked for
     try:
         model = _loaded(request)
     except MemoryError as error:
