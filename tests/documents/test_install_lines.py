@@ -56,16 +56,6 @@ def test_extras_of_the_forms_exist() -> None:
         assert {extra for form in forms for extra in form.split(",") if extra} <= extras.keys()
 
 
-def test_another_form_is_noticed() -> None:
-    assert wrong_places("pip install ./extensions/tools ./extensions/onnx") == [
-        "./extensions/tools"
-    ]
-    assert wrong_places('`./extensions/onnx "./extensions/compat[cli,onnx]"`') == [
-        '"./extensions/compat[cli,onnx]"'
-    ]
-    assert wrong_places("pip install './extensions/tools[cli]'\n") == []
-
-
 _INSTALLED = re.compile(
     r"(?<=[\s'\"])\.\[([\w,]+)\]|(?:\.|CHECKOUT|\$ARMPY)/extensions/(\w+)(?:\[([\w,]+)\])?(?=[\s'\"`])"
 )
@@ -116,23 +106,3 @@ def lacking(page: Path) -> set[str]:
 def test_commands_of_a_page_come_with_what_it_installs(name: str) -> None:
     pytest.importorskip("click", reason="click is not installed")
     assert lacking(ROOT / name) == set()
-
-
-@pytest.mark.parametrize(
-    ("line", "command", "expected"),
-    [
-        ("pip install . './extensions/serving[grpc]'", "check-server URL", {"armpy[cli]"}),
-        ("pip install . './extensions/serving[ray]'", "ray-resources", {"armpy[cli]"}),
-        ("pip install '.[cli]' './extensions/serving[ray]'", "benchmark m", {"armpy-tools"}),
-        ("pip install '.[cli]' ./extensions/serving", "check-server URL", set()),
-        ("pip install ./extensions/conformance './extensions/tools[cli]'", "diff m", set()),
-        ("pip install . './extensions/serving[ray]'", "", set()),
-    ],
-)
-def test_a_command_that_is_not_installed_is_noticed(
-    line: str, command: str, expected: set[str], tmp_path: Path
-) -> None:
-    pytest.importorskip("click", reason="click is not installed")
-    page = tmp_path / "page.md"
-    page.write_text(f"```sh\n{line}\n{f'armpy {command}' if command else ''}\n```\n", "utf-8")
-    assert lacking(page) == expected

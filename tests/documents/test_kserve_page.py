@@ -70,9 +70,3 @@ def test_the_model_of_the_page_is_one_for_kserve(monkeypatch: pytest.MonkeyPatch
     assert isinstance(model, kserve.Model)
     assert model.ready
     model.stop()
-
-
-def test_the_files_for_a_cluster_are_there() -> None:
-    named = [word for line in CLUSTER for word in line if word.startswith("examples/")]
-    assert len(named) == 3
-    assert all((ROOT / word).is_file() for word in named)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from armpy_testing.installed import skip_without
 from tests.support.pages import ROOT, blocks, pages
-from tests.support.walkthrough import INSTALLS, Reader
+from tests.support.walkthrough import Reader
 
 skip_without("click", "pillow", "pip", "setuptools>=77", "onnx", "armpy-onnx", "cryptography")
 
@@ -27,22 +26,6 @@ ELSEWHERE = {
     "docs/reference/calls_in_order.md": "tests/execution/test_order_of_calls.py",
 }
 """Pages that tests of their own follow."""
-
-NOT_RUN = {
-    "needs an engine, with which extensions/serving/tests runs the same": 12,
-    "needs a decoder": 1,
-    "needs a file of Arm NN": 1,
-    "needs Dask": 1,
-    "installs PyTorch, which takes gigabytes": 2,
-    "needs tracefs, perf and the rights to use them": 1,
-    "runs the tests, as .ci/run does": 5,
-    "takes minutes to hours": 1,
-    "trains a model with TensorFlow": 1,
-}
-"""Why blocks are not run, and how many of each reason there are."""
-
-RUN_NIGHTLY = {INSTALLS: 25, "takes minutes": 1}
-"""Likewise, why nightly tests alone run blocks."""
 
 NIGHTLY = {
     "backends/dynamic_examples/compiler_style/README.md",
@@ -103,16 +86,6 @@ def test_every_page_has_its_blocks_tested_here_or_by_a_test_of_its_own() -> None
         assert blocks(ROOT / page)
         assert Path(page).name in (ROOT / test).read_text("utf-8")
     assert len(FOLLOWED) >= 15
-
-
-def test_pages_for_the_night_are_followed_pages() -> None:
-    assert {page.id for page in FOLLOWED} >= NIGHTLY
-
-
-def test_what_is_not_run_is_little_and_has_a_known_reason() -> None:
-    every = [block for page in pages() for block in blocks(page)]
-    assert Counter(block.not_run for block in every if block.not_run) == NOT_RUN
-    assert Counter(block.nightly for block in every if block.nightly) == RUN_NIGHTLY
 
 
 def test_every_fence_is_a_block_that_is_understood() -> None:

@@ -54,15 +54,3 @@ def test_decisions_have_a_number_each() -> None:
     numbers = Counter(path.name[:4] for path in folder.glob("[0-9]*.md"))
     assert numbers
     assert [number for number, files in numbers.items() if files > 1] == []
-
-
-def test_a_path_that_leads_nowhere_is_found() -> None:
-    assert missing("see `armpy/no_such_file.py`") == ["armpy/no_such_file.py"]
-    assert missing("`tests/test_paths.py`", Path(__file__).parents[1]) == ["tests/test_paths.py"]
-    assert missing("`tests/documents/test_paths.py`", Path(__file__).parent) == []
-
-
-def test_a_name_that_is_not_in_its_file_is_found() -> None:
-    assert missing("`Graph` in `armpy/graph/graph.py`") == []
-    text = "`Elsewhere` in `armpy/graph/graph.py`"
-    assert missing(text) == ["Elsewhere in armpy/graph/graph.py"]

@@ -12,15 +12,6 @@ import armpy
 from tests.support.pages import ROOT, blocks
 
 README = ROOT / "README.md"
-TEXT = README.read_text("utf-8")
-FIGURES = (ROOT / "docs" / "performance.md").read_text("utf-8")
-
-
-def test_it_is_short_and_its_first_two_commands_are_those_that_are_run() -> None:
-    assert len(TEXT.split()) <= 920
-    first, second = [block.text for block in blocks(README) if block.kind == "sh"][:2]
-    assert "armpy run examples/digits/digits_int8.tflite" in first
-    assert "-m pytest" in second
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/how_to/index.md"])
@@ -35,26 +26,6 @@ def test_the_site_has_every_page_of_the_root_folder() -> None:
     pages = [page.stem for page in ROOT.glob("*.md")]
     assert "CODE_OF_CONDUCT" in pages
     assert [page for page in pages if f"../{page}" not in listed] == []
-
-
-def rows(text: str) -> dict[str, list[list[str]]]:
-    """Cells after each model's name, in all tables that have it as their first cell."""
-    by_model: dict[str, list[list[str]]] = {}
-    for line in text.splitlines():
-        if line.startswith("| "):
-            name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-            by_model.setdefault(name.partition(" (")[0], []).append(cells)
-    return by_model
-
-
-def test_its_speeds_are_those_of_the_performance_page() -> None:
-    speeds = {name: row for name, (row, *_) in rows(TEXT).items() if name != "model"}
-    assert len(speeds) == 4
-    measured = rows(FIGURES)
-    for name, (amd, amd_peer, amd_ratio, intel, intel_peer, intel_ratio) in speeds.items():
-        row = next(row for row in measured[name] if len(row) == 9)
-        assert row[:3] == [amd, amd_peer, amd_ratio]
-        assert row[4:7] == [intel, intel_peer, intel_ratio]
 
 
 def test_its_backend_runs_sums_and_refuses_the_rest() -> None:

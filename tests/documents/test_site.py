@@ -43,8 +43,3 @@ def test_a_word_of_a_page_leads_to_it(page: Any) -> None:
 
 def test_a_name_from_a_docstring_leads_to_its_class(page: Any) -> None:
     assert any("RuntimeOptions" in title for title in search(page, "RuntimeOptions"))
-
-
-def test_the_first_page_of_the_folder_leads_to_the_site(page: Any) -> None:
-    page.goto((Path(SITE) / "index.html").resolve().as_uri())
-    page.wait_for_url("**/docs/index.html")

@@ -113,24 +113,6 @@ def test_the_table_covers_every_broken_module() -> None:
     assert modules == {*HARMLESS, *DEADLY, *FALLS_BACK, *LIES}
 
 
-def test_the_readme_names_every_broken_module() -> None:
-    lines = (BROKEN / "README.md").read_text("utf-8").splitlines()
-    rows = [line.split("|")[2] for line in lines if line.startswith("|")]
-    named = {name for cell in rows[2:] for name in re.findall(r"`(\w+)`", cell)}
-    assert named == {*HARMLESS, *DEADLY, *FALLS_BACK, *LIES}
-
-
-def test_without_a_probe_harmless_ones_are_left_out_with_their_reasons(tmp_path: Path) -> None:
-    names = (*HARMLESS, *FALLS_BACK, *LIES)
-    runtime = Runtime(RuntimeOptions(dynamic_backends_path=directory(tmp_path, names)))
-    candidates = check_reasons(runtime, HARMLESS)
-    assert (
-        candidates["Broken_MissingDependency_backend"].missing_module == "acme_accelerator_runtime"
-    )
-    assert "line 3" in candidates["Broken_SyntaxError_backend"].traceback
-    check_good_one(runtime)
-
-
 @pytest.mark.slow
 def test_with_a_probe_all_of_them_are_survived(tmp_path: Path) -> None:
     everything = (*HARMLESS, *DEADLY, *FALLS_BACK, *LIES)
@@ -168,19 +150,6 @@ def test_a_failing_execution_is_an_error_that_names_backend_and_layer(tmp_path: 
     model = addition(broken_first(tmp_path, "FailsToExecute"))
     with pytest.raises(BackendError, match=r"BrokenFailsToExecute / Elem.*the device was removed"):
         model(floats(5, 3), floats(10, 8))
-
-
-def test_a_failing_execution_is_done_again_elsewhere_if_the_caller_allows_it(
-    tmp_path: Path,
-) -> None:
-    properties = NetworkProperties(on_failure="next")
-    model = addition(broken_first(tmp_path, "FailsToExecute"), properties)
-    np.testing.assert_array_equal(model(floats(5, 3), floats(10, 8)), floats(15, 11))
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 1}
-    (refusal,) = model.placement.refusals
-    assert "execution failed" in refusal.text
-    assert "the device was removed" in refusal.text
 
 
 @pytest.mark.slow

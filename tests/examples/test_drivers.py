@@ -20,7 +20,7 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
-from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError
+from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
@@ -121,36 +121,6 @@ def test_what_was_saved_runs_without_being_compiled_again(folder: Path) -> None:
     assert y.tolist() == Y_2
 
 
-@pytest.mark.parametrize("about", [{}, {"format": "sample program 0"}, {"format": ["odd"]}])
-def test_programs_of_another_format_are_refused(folder: Path, about: dict[str, object]) -> None:
-    check = driver_of(folder).get_programs().check(about, {})
-    assert check.fit is ProgramFit.REBUILD
-    assert "the format is" in check.reason
-
-
-def changed(saved: SavedProgram, old: str, new: str) -> SavedProgram:
-    """The same with something else in its notes."""
-    text = json.dumps(saved.about)
-    assert old in text
-    return saved._replace(about=json.loads(text.replace(old, new)))
-
-
-def test_what_holds_no_program_is_refused(folder: Path) -> None:
-    driver = driver_of(folder)
-    saved, programs = saved_program(driver), driver.get_programs()
-    constants = saved.parts["constants"]
-    for wrong, why in (
-        (saved._replace(parts={}), "constants"),
-        (saved._replace(parts={"constants": constants[4:]}), "do not take 20 bytes"),
-        (saved._replace(about={"format": saved.about["format"]}), "missing or odd"),
-        (changed(saved, '"outputs": [', '"outputs": [77, '), "not between 0 and"),
-        (changed(saved, "CLAMP", "UPPER"), r"no functions \{'UPPER'\}"),
-        (changed(saved, '"num_inputs": 1', '"num_inputs": [1]'), "missing or odd"),
-    ):
-        with pytest.raises(BackendCapabilityError, match=f"holds no program: .*{why}"):
-            programs.load(wrong)
-
-
 EXITS = {"abort": -6, "segfault": -11, "kill": -9, "exit": 0}
 
 
@@ -202,14 +172,6 @@ with Runtime(options) as runtime:
         )
 
 
-def test_without_faults_the_same_process_answers(folder: Path) -> None:
-    done = in_a_process(folder, "")
-    assert (done.returncode, done.stdout.strip()) == (
-        0,
-        "the answer is {'y': array([1., 1., 1., 1.], dtype=float32)}",
-    )
-
-
 def test_it_hangs_at_a_set_place(folder: Path) -> None:
     with ThreadPoolExecutor() as pool:  # they need not wait for each other
         hung = {
@@ -247,28 +209,6 @@ def test_what_it_cannot_prepare_runs_elsewhere(folder: Path, faults: str) -> Non
     assert set(placement.layers_by_backend) == {"CpuRef"}
 
 
-def test_it_refuses_to_open(folder: Path) -> None:
-    options = RuntimeOptions(
-        ["SampleFaulty"],
-        dynamic_backends_path=folder,
-        backend_options={"SampleFaulty": {"faults": "open=raise"}},
-    )
-    with pytest.raises((BackendUnavailableError, ArmpyError), match="reports a failure"):
-        Runtime(options)
-
-
-@pytest.mark.parametrize(
-    ("faults", "text"),
-    [
-        ("execute=raise", "the device reports a failure"),
-        ("execute=raise_other", "a mistake of the driver in 'execute'"),
-    ],
-)
-def test_it_raises_when_it_executes(folder: Path, faults: str, text: str) -> None:
-    with runtime_with(folder, faults) as runtime, pytest.raises(ArmpyError, match=text):
-        run(runtime)
-
-
 def test_it_lies_when_it_executes(folder: Path) -> None:
     with runtime_with(folder, "execute=wrong") as runtime:
         np.testing.assert_array_equal(run(runtime), DIAMOND_OF_X + 1)
@@ -289,15 +229,3 @@ def test_it_fails_at_a_set_call_and_value(folder: Path) -> None:
             answer(1)
         assert answer(7) == 9
         assert answer(1) == 2
-
-
-def test_it_gives_back_the_memory_that_it_has_eaten(folder: Path) -> None:
-    done = in_a_process(folder, "execute=eat")
-    assert done.returncode == 1
-    assert "pieces of 16 MiB were not enough" in done.stderr
-
-
-@pytest.mark.parametrize("faults", ["explode", "execute=explode", "load=wrong", "execute=abort:x"])
-def test_a_fault_that_there_is_not_is_refused(folder: Path, faults: str) -> None:
-    with pytest.raises(ArmpyError, match="cannot fail like that"):
-        runtime_with(folder, faults).load_network(chain(1))

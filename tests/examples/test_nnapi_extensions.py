@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,8 +10,6 @@ import pytest
 from armpy_testing.example_backends import install, own_tests, run_beside
 
 pytestmark = pytest.mark.slow
-
-ALLOW_LIST = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
 
 APPLICATION = """
 import struct
@@ -90,36 +86,6 @@ def test_an_installed_extension_is_used_with_nothing_named(site: Path, applicati
     assert done.stdout.splitlines() == ["supported by ExampleExtensions", "12 12 14 16 20 26 36"]
 
 
-def test_without_the_wheel_the_error_names_what_is_missing(
-    tmp_path: Path, application: Path
-) -> None:
-    site = install("nnapi_extensions", tmp_path)
-    assert run(site, application).returncode == 0
-    shutil.rmtree(site)
-    done = run(site, application)
-    assert done.returncode != 0
-    assert done.stdout.splitlines() == ["supported by"]
-    last = done.stderr.splitlines()[-1]
-    assert "BAD_DATA" in last
-    assert "no backend has the vendor extension 'com.example.fibonacci'" in last
-    assert "Install a backend that has 'com.example.fibonacci'" in last
-
-
-def test_an_application_that_is_not_on_the_list_is_refused(
-    site: Path, application: Path, tmp_path: Path
-) -> None:
-    allowed = tmp_path / "allowed"
-    allowed.write_text("# none yet\n")
-    done = run(site, application, **{ALLOW_LIST: str(allowed)})
-    assert done.returncode != 0
-    last = done.stderr.splitlines()[-1]
-    assert "BAD_DATA" in last
-    assert "this application may not use vendor extensions" in last
-    assert f"'{application.resolve()}' in '{allowed}'" in last
-    allowed.write_text(f"{application}\n")
-    assert run(site, application, **{ALLOW_LIST: str(allowed)}).returncode == 0
-
-
 def test_backends_that_disagree_disable_the_extension(
     site: Path, application: Path, tmp_path: Path
 ) -> None:
@@ -132,13 +98,6 @@ def test_backends_that_disagree_disable_the_extension(
     last = done.stderr.splitlines()[-1]
     assert "com.example.fibonacci: the vendor extension is disabled: " in last
     assert "Disagreeing and ExampleExtensions declare other operand types for it" in last
-
-
-def test_the_doctor_shows_the_extensions(site: Path) -> None:
-    pytest.importorskip("click")
-    done = run_beside(site, "-m", "armpy", "doctor")
-    for name in ("com.example.fibonacci", "com.example.test_vendor"):
-        assert re.search(rf"^ExampleExtensions +extension +{name}$", done.stdout, re.M)
 
 
 def test_the_example_passes_its_own_tests(site: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -66,17 +65,6 @@ def test_an_installed_format_is_loaded_by_two_threads_at_once(
 ) -> None:
     done = run_beside(chain_site, "-c", TWO_THREADS, str(chain))
     assert (done.stdout, done.stderr) == ("[[0.0, 2.0, 4.0], [0.0, 2.0, 4.0]]\n", "")
-
-
-def test_a_removed_wheel_takes_its_format_and_command_along(tmp_path: Path, chain: Path) -> None:
-    site = install("chain", tmp_path, PLUGINS)
-    assert run_beside(site, "-m", "armpy", "run", str(chain)).returncode == 0
-    shutil.rmtree(site)
-    done = run_beside(site, "-m", "armpy", "run", str(chain))
-    assert done.returncode == 1
-    expected = "'TFL3' in bytes 4 to 7, as in every .tflite file"
-    assert f"not a .tflite file. Expected {expected}; got a text file" in done.stderr
-    assert run_beside(site, "-m", "armpy", "chain-new", str(chain)).returncode == 2
 
 
 @pytest.mark.parametrize(("command", "model"), [("run", "digits"), ("inspect", "chain")])

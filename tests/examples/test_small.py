@@ -28,7 +28,7 @@ from armpy.types import DataType
 from armpy_conformance import run_conformance
 from armpy_testing.effort import part_of_kit
 from armpy_testing.example_backends import EXAMPLES
-from armpy_testing.models.networks import ADD, MUL, f32, floats
+from armpy_testing.models.networks import ADD, MUL, floats
 from tests.support.compiled_modules import require_compiler
 
 pytestmark = pytest.mark.slow
@@ -83,14 +83,6 @@ def test_the_compiled_one_passes_the_conformance_kit(folder: Path) -> None:
     result = run_conformance("ExampleCompiled", runtime_options=options, filter=part)
     assert not result.problems
     assert result.layers_run > 0
-
-
-def test_its_kernel_refuses_arrays_that_do_not_fit(folder: Path) -> None:
-    options = RuntimeOptions(["ExampleCompiled"], dynamic_backends_path=compiled(folder))
-    runtime = Runtime(options)
-    module = sys.modules[_module_of(runtime, "Compiled")]
-    with pytest.raises(ValueError, match="different sizes"):
-        module.multiply(floats(1, 2), floats(1, 2), floats(0))
 
 
 RULES = {
@@ -165,32 +157,6 @@ def test_the_manager_has_memory_only_while_networks_run(folder: Path) -> None:
     handle = pool.create_tensor_handle(TensorInfo((1,), DataType.FLOAT32), (0, 0), 0)
     with pytest.raises(BackendError, match="no memory between executions"):
         handle.map()
-
-
-def test_all_or_nothing_leaves_networks_alone_that_it_cannot_run_whole(folder: Path) -> None:
-    runtime = Runtime(RuntimeOptions(dynamic_backends_path=folder))
-    others = [b for b in runtime.get_device_spec().supported_backends if b[:7] != "Example"]
-    options = RuntimeOptions(["ExampleCapabilities", *others], dynamic_backends_path=folder)
-    runtime = Runtime(options)
-    for operation, num_layers in ((ADD, 2), (MUL, 0)):
-        net = Network("two layers")
-        x = net.input("x", f32(4))
-        net.output("y", net.add(operation, net.add(ADD, x, x), x))
-        model = Model(net, runtime)
-        assert model.placement is not None
-        assert model.placement.layers_by_backend.get("ExampleCapabilities", 0) == num_layers
-
-
-@pytest.mark.parametrize("strategy", ["SingleAxisPriorityList", "ConstantMemoryStrategy"])
-def test_the_packings_that_it_has_may_be_chosen(folder: Path, strategy: str) -> None:
-    options = RuntimeOptions(
-        ["ExampleCapabilities"],
-        dynamic_backends_path=folder,
-        memory_strategies={"ExampleCapabilities": strategy},
-    )
-    model = Model(chain_of(4), Runtime(options))
-    x = np.arange(1024, dtype=np.float32)
-    np.testing.assert_array_equal(model(x), x * 2**4)
 
 
 def test_an_execution_is_stopped_between_two_pieces(folder: Path) -> None:

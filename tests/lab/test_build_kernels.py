@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from armpy_numba_acc.machine.kernel import Kernel
 
 from armpy_testing.digits import MODEL as DIGITS
 from lab import build_kernels
@@ -44,13 +43,3 @@ def test_lists_are_made_from_models_and_packs_from_lists(
     assert build_kernels.main(["--targets", "neoverse-n1"]) == 0
     _, names = target_and_names(tmp_path / "neoverse-n1.kernels")
     assert names == ["armpy_numba_acc.kernels.lookup._lookup_bytes", "lookup_1_1"]
-
-
-def test_lists_have_other_pairings_of_tiles_and_flags() -> None:
-    plain = Kernel("convolution_f32", (4, 3, 0, 0))
-    kernels = [plain, Kernel("convolution_f32", (6, 2, 0, 1)), Kernel("lookup", (1, 2))]
-    pairings = [(4, 3, 0, 0), (4, 3, 0, 1), (6, 2, 0, 0), (6, 2, 0, 1)]
-    others = {Kernel("convolution_f32", pairing) for pairing in pairings}
-    assert build_kernels.completed(kernels) == others | {kernels[2]}
-    sequence = Kernel("recurrent_sequence", ("LSTM", "SIGMOID TANH TANH"))
-    assert build_kernels.completed([sequence]) == {sequence}

@@ -11,7 +11,7 @@ pytest.importorskip("axe_playwright_python", reason="needs the extra browser")
 if find_chromium() is None:
     pytest.skip("Chromium is not installed", allow_module_level=True)
 
-from lab.check_pages import ROOT, main
+from lab.check_pages import main
 
 HEAD = "<!doctype html><html lang='en'><head><title>t</title></head><body><main><h1>t</h1>"
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
@@ -50,20 +50,3 @@ def test_a_fault_of_the_dark_or_the_narrow_page_is_found(
     printed = capsys.readouterr().out
     assert "(dark, 1400 wide): serious: color-contrast" in printed
     assert "(light, 390 wide): it is wider than the screen" in printed
-
-
-def test_the_list_of_a_sites_pages_is_checked_where_every_view_is(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    page.write_text(f"{HEAD}<div class='sidebar-drawer'><img src='{PIXEL}'></div>", "utf-8")
-    assert main(["--once", str(page)]) == 0
-    assert main([str(page)]) == 1
-
-
-def test_a_page_that_leads_on_at_once_is_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "page.html").write_text(f"{HEAD}<p>text</p>", "utf-8")
-    leads_on = (ROOT / "docs" / "_root" / "index.html").read_text("utf-8")
-    (tmp_path / "index.html").write_text(leads_on, "utf-8")
-    assert main([str(tmp_path)]) == 0
-    assert "1 pages, 0 faults" in capsys.readouterr().out

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -15,11 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy.profiling import Comparison
-from armpy.tensor import TensorInfo
-from armpy_testing.digits import MODEL
 from armpy_testing.shared import shared_file, shared_files
-from lab.comparison.answers import FOREIGN_CODE, LOOSE, SubjectReader, described, kept_name
+from lab.comparison.answers import FOREIGN_CODE, LOOSE, described, kept_name
 from lab.comparison.differences import differences, distances
 
 pytestmark = pytest.mark.slow
@@ -62,10 +57,6 @@ def answer(**changes: object) -> dict[str, object]:
     }
 
 
-def test_equal_answers_do_not_differ() -> None:
-    assert differences(answer(), answer()) == []
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -78,10 +69,6 @@ def test_equal_answers_do_not_differ() -> None:
 )
 def test_every_difference_is_reported(change: dict[str, object], message: str) -> None:
     assert differences(answer(), answer(**change)) == [message]
-
-
-def test_a_process_that_ended_differs_from_an_answer() -> None:
-    assert differences(answer(), {"error": "the process ended with code -11"})
 
 
 @pytest.mark.parametrize(
@@ -159,29 +146,6 @@ def test_what_the_backend_has_no_part_in_proves_nothing(tmp_path: Path) -> None:
     assert "ran no layer of these kit subjects, which proves nothing" in text
 
 
-def pickled(module: str, name: str) -> io.BytesIO:
-    """A pickle of a class itself, as a tree writes it that has the class in this module."""
-    return io.BytesIO(pickle.PROTO + b"\x02" + f"c{module}\n{name}\n".encode() + pickle.STOP)
-
-
-def test_a_class_is_found_where_this_tree_has_it() -> None:
-    moved = SubjectReader(pickled("armpy.former.tensors", "TensorInfo")).load()
-    assert moved is TensorInfo
-
-
-def test_of_two_classes_the_one_in_the_room_of_the_same_name_is_taken() -> None:
-    moved = SubjectReader(pickled("armpy.profiling.compared", "Comparison")).load()
-    assert moved is Comparison
-
-
-@pytest.mark.parametrize(
-    ("name", "found"), [("Missing", "no module"), ("Comparison", r"\[.*, .*\]")]
-)
-def test_a_class_that_is_gone_or_could_be_either_is_an_error(name: str, found: str) -> None:
-    with pytest.raises(ImportError, match=rf"armpy.former.{name} is defined in {found}"):
-        SubjectReader(pickled("armpy.former", name)).load()
-
-
 def test_times_and_compiled_models_are_compared_by_the_same_command(tmp_path: Path) -> None:
     model = shared_file("models", "mlperf_tiny", "ad01_int8.tflite")
     figures = tmp_path / "figures.json"
@@ -197,18 +161,6 @@ def test_times_and_compiled_models_are_compared_by_the_same_command(tmp_path: Pa
         f"{backend}, {way}" for backend in ("NumbaAcc", "CpuRef") for way in WAYS
     }
     assert [row["is_equal"] for row in results["prepared"][str(model.resolve())]] == [True, True]
-
-
-def test_a_kind_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    code, text = compare(ROOT, ROOT, tmp_path / "cache", "--only", "answers,speed")
-    assert code == 2, text
-    assert "unknown: speed; there are models, vectors, random, kit, instances, calls" in text
-
-
-def test_what_is_neither_a_tree_nor_a_revision_is_an_error(tmp_path: Path) -> None:
-    code, text = compare("no-such-revision", ROOT, tmp_path / "cache")
-    assert code == 2, text
-    assert "no-such-revision is neither a folder with armpy's source nor a revision" in text
 
 
 @pytest.mark.parametrize(
@@ -264,29 +216,6 @@ def test_other_backends_and_systems_may_differ_by_what_rounding_moves(
         folder.mkdir()
         np.savez(folder / kept_name("x"), **{"output 0": array, LOOSE: np.array([is_loose])})
     assert distances("x", answer(), answer(), folders, 1e-5) == texts
-
-
-def test_errors_of_other_backends_are_compared_by_their_class() -> None:
-    failed = answer(error="UnimplementedError: on X")
-    assert distances("x", failed, answer(error="UnimplementedError: on Y"), (), 0.0) == []
-    assert distances("x", answer(), failed, (), 0.0) == ["error: none -> UnimplementedError"]
-
-
-def test_another_python_is_a_system_and_one_that_fails_is_an_error(tmp_path: Path) -> None:
-    options = ("--only", "models", "--backend", "CpuRef", "--models", str(MODEL))
-    python = Path(sys.executable).with_name("python3")
-    code, text = compare(ROOT, f"{ROOT},python={python}", tmp_path / "cache", *options)
-    assert code == 0, text
-    assert "1 of 1 alike" in text
-    code, text = compare(ROOT, f"{ROOT},python=false", tmp_path / "cache", *options)
-    assert code == 2, text
-    assert "python=false cannot be run" in text
-
-
-def test_an_unknown_key_of_a_side_is_an_error(tmp_path: Path) -> None:
-    code, text = compare(f"{ROOT},speed=1", ROOT, tmp_path / "cache")
-    assert code == 2, text
-    assert "unknown key 'speed'" in text
 
 
 SMALL = [

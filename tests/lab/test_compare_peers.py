@@ -51,15 +51,3 @@ def test_each_engine_that_crashes_is_a_cell(
     crashing(monkeypatch, *names)
     figures = compare_peers.measure_apart(Path("a.tflite"), 1, 0.1)
     assert compare_peers.row(figures)[2:-1] == cells
-
-
-def test_a_row_without_crashes_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = crashing(monkeypatch)
-    compare_peers.measure_apart(Path("a.tflite"), 1, 0.1)
-    assert len(measured) == 1
-
-
-def test_a_row_in_which_armpy_crashes_says_by_what(monkeypatch: pytest.MonkeyPatch) -> None:
-    crashing(monkeypatch, "armpy")
-    figures = compare_peers.measure_apart(Path("a.tflite"), 1, 0.1)
-    assert compare_peers.row(figures)[2:] == ["failed", "ended by SIGABRT"]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -22,14 +19,6 @@ CASES = {
     "fail": '<testcase classname="tests.a" name="test_c"><failure message="1 != 2"/></testcase>',
     "error": '<testcase classname="tests.a" name="test_d"><error message="setup"/></testcase>',
 }
-
-
-def test_without_debians_tools_it_says_which_is_missing(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), "setup"]
-    variables = {**os.environ, "PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 77
-    assert "Windows cannot be emulated here: " in done.stderr
 
 
 @pytest.fixture
@@ -71,30 +60,3 @@ def test_a_nightly_run_fails_with_its_tests_and_without_a_report(
     monkeypatch.setattr(script, "_run", run)
     assert script._nightly(windows, ["tests/a"], 1.0) == status
     assert capsys.readouterr().out == f"== tests/a\n{message}"
-
-
-def test_the_nightly_folders_are_there(script: ModuleType) -> None:
-    assert {name for name in script.NIGHTLY if not (ROOT / name).is_dir()} == set()
-
-
-@pytest.mark.parametrize(
-    "variable", ["ARMPY_TESTS_KEPT", "HYPOTHESIS_STORAGE_DIRECTORY", "PYTHONPYCACHEPREFIX"]
-)
-def test_programs_keep_their_files_outside_of_the_read_only_checkout(
-    variable: str, script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands = []
-
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:  # Any: as above
-        commands.append(command)
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    assert script._run(script.Windows(tmp_path), ["-c", "1"]) == 0
-    assert [word for word in commands[0] if word.startswith(f"{variable}=Z:\\cache\\")]
-
-
-def test_nothing_stays_mounted(script: ModuleType, tmp_path: Path) -> None:
-    command = script.Windows(tmp_path).command(["-c", "1"], {"ARMPY_KERNELS": "off"})
-    assert command[:4] == ["unshare", "--mount", "--propagation", "private"]
-    assert "ARMPY_KERNELS=off" in command

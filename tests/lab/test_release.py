@@ -41,13 +41,6 @@ def test_wheels_are_judged_by_the_digit_and_the_backend(
     assert script("try_wheels").wrong_in(json.dumps(document | changed), "NumbaAcc") == problem
 
 
-def test_interpreters_are_asked_for_their_version(tmp_path: Path) -> None:
-    wheels = script("try_wheels")
-    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    assert wheels.version_of(Path(sys.executable)) == here
-    assert wheels.version_of(tmp_path / "python") == ""
-
-
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(SCRIPTS))
@@ -87,15 +80,3 @@ def test_the_versions_of_this_tree_agree(release: ModuleType) -> None:
     others = [path for place in places for path in release.ROOT.glob(place)]
     assert len(projects) == 2 + len(others) - len(["numba_acc", "reference"])  # armpy's wheel
     assert not [*release.version_problems(projects.values())]
-
-
-def test_a_release_says_what_a_command_printed_that_failed(release: ModuleType) -> None:
-    (problem,) = release.run([sys.executable, "-c", "raise SystemExit('no such wheel')"])
-    assert problem.endswith("no such wheel\n")
-    assert not release.run([sys.executable, "-c", ""])
-
-
-def test_extras_of_developers_are_not_tried(release: ModuleType) -> None:
-    extras = release.user_extras(release.read_projects(release.ROOT)[release.ROOT])
-    assert "onnx" in extras
-    assert not release.DEVELOPMENT & set(extras)

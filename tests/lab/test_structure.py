@@ -9,42 +9,6 @@ import pytest
 from lab import structure
 from lab.structure import ROOT, Source, internal_imports, read_tree, system_questions
 
-TEXT = '''"""A docstring
-of two lines.
-"""
-
-import os
-from a import (
-    b,
-    c,
-)
-
-X = f"{os.sep} and {b!r:>{c}}"  # a comment
-
-
-def f(x: int) -> int:
-    """Another docstring."""
-    return x + 1
-'''
-
-
-def test_docstrings_comments_and_imports_are_not_counted() -> None:
-    # X = f"..." and def f ( x : int ) -> int : and return x + 1
-    assert Source("a.py", TEXT).count() == (3 + 10 + 4, 3)
-
-
-def test_files_are_counted_by_package_and_folder_of_tests() -> None:
-    groups = {
-        "armpy/errors.py": "armpy",
-        "armpy/cli/run/work.py": "armpy/cli",
-        "backends/dynamic_examples/device/a/b.py": "backends/dynamic_examples",
-        "backends/native/armpy_native/a/b.py": "backends/native/armpy_native",
-        "extensions/onnx/tests/test_a.py": "extensions/onnx/tests",
-        "tests/cli/test_a.py": "tests",
-        "conftest.py": ".",
-    }
-    assert {path: Source(path, "").group for path in groups} == groups
-
 
 def test_an_import_that_is_not_offered_needs_a_reason_and_a_reason_an_import() -> None:
     text = "from armpy.core.odd import X\nimport armpy\nfrom armpy.ops.softmax import Softmax\n"

@@ -16,7 +16,7 @@ FILE = f"{FOLDER}/test_tiers.py::"
 OF_A_SLOW_FILE = f"{FOLDER}/test_build_kernels.py::"
 QUICK = f"{FILE}test_ci_runs_all_slow_tests"
 SLOW = f"{FILE}test_all_tests_are_run_where_a_variable_asks_for_them"
-NIGHTLY = f"{FILE}test_nightly_tests_are_run_in_full_only"
+NIGHTLY = f"{FOLDER}/test_compare.py::test_what_the_backend_has_no_part_in_proves_nothing"
 FIRST, SECOND, THIRD = (f"{FILE}test_a_sample[{number}]" for number in (1, 2, 3))
 SLOW_FIRST, SLOW_SECOND = (f"{FILE}test_a_slow_sample[{number}]" for number in (1, 2))
 
@@ -29,7 +29,7 @@ WITH_TESTS = {
 ENGINES = {"ai_edge_litert", "onnxruntime", "openvino", "tokenizers"}
 """Of the extra 'bench', with which .ci/run runs all that needs them."""
 
-IN_FULL = {"axe_playwright_python", "build", "docutils", "playwright", "sphinx"}
+IN_FULL = {"axe_playwright_python", "build", "playwright", "sphinx"}
 """Of the extras 'browser', 'docs' and 'release', which .ci/full installs as well."""
 
 BY_HAND = {"atheris", "onnxscript", "opentelemetry", "torch"}
@@ -82,17 +82,10 @@ def test_all_tests_are_run_where_a_variable_asks_for_them(effort: int) -> None:
     assert in_full == (effort == 2,) * 4
 
 
-@pytest.mark.nightly
-def test_nightly_tests_are_run_in_full_only() -> None:
-    listed = collected(FOLDER, "-m", "nightly")
-    assert all(name in listed for name in (NIGHTLY, SECOND, THIRD, SLOW_SECOND))
-    assert not [name for name in (QUICK, SLOW) if name in listed]
-
-
 @pytest.mark.slow
 def test_slow_tests_that_are_named_are_run() -> None:
     listed = collected(FILE.rstrip(":"))
-    assert all(name in listed for name in (QUICK, FIRST, SECOND, THIRD, SLOW, NIGHTLY))
+    assert all(name in listed for name in (QUICK, FIRST, SECOND, THIRD, SLOW))
     listed = collected(FOLDER, "-m", "slow")
     assert all(name in listed for name in (SLOW, OF_A_SLOW_FILE))
     assert not [name for name in (QUICK, FIRST, SECOND, THIRD, NIGHTLY) if name in listed]
@@ -101,18 +94,6 @@ def test_slow_tests_that_are_named_are_run() -> None:
 def test_ci_runs_all_slow_tests() -> None:
     text = (ROOT / ".ci" / "run").read_text("utf-8")
     assert "\nARMPY_TEST_EFFORT=1 .venv/bin/python -m pytest -q -m slow --durations=25\n" in text
-
-
-def test_the_full_check_runs_all_tests() -> None:
-    text = (ROOT / ".ci" / "full").read_text("utf-8")
-    assert "\nARMPY_TEST_EFFORT=2 .venv/bin/python -m pytest -q --durations=50 " in text
-
-
-def test_the_forge_runs_every_night_what_ci_leaves_out() -> None:
-    text = (ROOT / ".github" / "workflows" / "checks.yml").read_text("utf-8")
-    assert "- run: .ci/full\n" in text
-    assert "- run: .ci/servers\n" in text
-    assert '- run: sudo PYTHON="$(command -v python)" .ci/windows\n' in text
 
 
 def test_a_run_has_the_packages_without_which_tests_are_skipped() -> None:

@@ -48,12 +48,3 @@ def test_declared_extras_are_followed_and_others_are_not(
     wanted = [Requirement("core-b")]
     assert {*sources.declared(wanted, projects)} == {"core", "core-a", "core-b"}
     assert sources.foreign(wanted, projects) == {"numpy>=2", "onnx"}
-
-
-def test_all_extensions_and_backends_are_known(sources: ModuleType) -> None:
-    homes = [home for home, _ in sources.read_projects(ROOT).values()]
-    places = {home.relative_to(ROOT).as_posix() for home in homes}
-    assert {*sources.LEFT_OUT, "testing", "backends/reference", "extensions/onnx"} <= places
-    assert {path.parent.name for path in ROOT.glob("extensions/*/pyproject.toml")} == {
-        place.partition("/")[2] for place in places if place.startswith("extensions/")
-    }
