@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -104,57 +101,3 @@ def test_workflows_name_extras_and_programs_of_the_tree(path: Path) -> None:
         assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
     programs = re.findall(r"(?<=[ \"])((?:lab|extensions|\.ci)/[\w./-]+)", text)
     assert {name for name in programs if not (ROOT / name).is_file()} == set()
-
-
-def test_the_citation_states_what_the_project_states() -> None:
-    citation = (ROOT / "CITATION.cff").read_text("utf-8")
-    assert f"\ntitle: {PROJECT['name']}\n" in citation
-    assert f"\nversion: {PROJECT['version']}\n" in citation
-    assert f"\nlicense: {PROJECT['license']}\n" in citation
-    assert [f"  - name: {author['name']}" for author in PROJECT["authors"]] == re.findall(
-        r"^authors:\n(  - name: .*)$", citation, re.MULTILINE
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "text", "fault", "message"),
-    [
-        ("workflows/checks.yml", r"@[0-9a-f]{40} # v", "@v", "unpinned-uses"),
-        ("workflows/checks.yml", "runs-on:", "run-on:", "run-on"),
-        (
-            "workflows/checks.yml",
-            r"run: .ci/servers",
-            "run: echo ${{ github.head_ref }}",
-            "template",
-        ),
-        ("workflows/release.yml", "persist-credentials: false", "fetch-depth: 1", "artipacked"),
-        (
-            "workflows/checks.yml",
-            r"permissions:\n  contents: read",
-            "permissions: write-all",
-            "excessive",
-        ),
-        ("dependabot.yml", "interval: weekly", "interval: sometimes", "sometimes"),
-        ("ISSUE_TEMPLATE/bug.yml", "name: ", "named: ", "name"),
-        ("../CITATION.cff", "title: ", "titled: ", "title"),
-        ("workflows/checks.yml", "name: checks", "name: checks", ""),
-    ],
-)
-def test_faults_in_the_forges_files_are_found(
-    tmp_path: Path, name: str, text: str, fault: str, message: str
-) -> None:
-    programs = Path(sys.executable).parent
-    if not (programs / "zizmor").exists() or not (programs / "check-jsonschema").exists():
-        pytest.skip("needs zizmor and check-jsonschema (extra dev)")
-    for folder in (".github", ".ci"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    shutil.copy(ROOT / "CITATION.cff", tmp_path)
-    path = tmp_path / ".github" / name
-    changed, count = re.subn(text, fault, path.read_text("utf-8"), count=1)
-    assert count
-    path.write_text(changed, "utf-8")
-    command = [str(tmp_path / ".ci" / "forge"), str(programs)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert (done.returncode != 0) == bool(message), done.stdout + done.stderr
-    assert message in done.stdout + done.stderr

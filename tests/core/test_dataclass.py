@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import copy
 import dataclasses
 import inspect
@@ -158,12 +157,6 @@ def test_methods_that_a_class_has_stay() -> None:
     assert (Odd(1), hash(Odd(3)), repr(Odd(2))) == (Odd(5), 1, "even")
 
 
-def test_an_object_that_contains_itself_is_shown() -> None:
-    point = _point(ours.dataclass, {})(1)
-    point.names.append(point)
-    assert "names=[...]" in repr(point)
-
-
 def test_methods_are_compiled_at_their_first_use() -> None:
     kind = _point(ours.dataclass, {"frozen": True, "slots": True})
     names = ("__init__", "__repr__", "__eq__", "__hash__")
@@ -244,63 +237,6 @@ def test_a_frozen_class_cannot_have_its_own_way_to_set_attributes(decorator: Dec
 
     with pytest.raises(TypeError, match="__setattr__"):
         decorator(frozen=True)(Plain)
-
-
-@BOTH
-def test_subclasses_that_are_no_dataclasses_have_attributes_of_their_own(
-    decorator: Decorator,
-) -> None:
-    class Marked(_point(decorator, {"frozen": True})):  # type: ignore[misc]  # as above
-        """A place with a mark."""
-
-    marked = Marked(1)
-    marked.mark = "here"
-    del marked.mark
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        marked.x = 2
-
-
-@BOTH
-def test_written_methods_are_no_longer_abstract(decorator: Decorator) -> None:
-    class Shown(abc.ABC):
-        __slots__ = ()
-
-        @abc.abstractmethod
-        def __repr__(self) -> str: ...
-
-    @decorator(slots=True)
-    class Point(Shown):
-        x: int
-
-    point: Any = Point
-    assert repr(point(1)).endswith("Point(x=1)")
-
-
-@BOTH
-def test_fields_may_have_any_names(decorator: Decorator) -> None:
-    @decorator(frozen=True)
-    class Odd:
-        _set: int
-        x: list[int] = dataclasses.field(default_factory=list)
-        _new_x: int = 3
-        _default_z: int = 4
-        z: int = dataclasses.field(init=False, default=9)
-
-    kind: Any = Odd
-    odd = kind(1)
-    assert (odd._set, odd.x, odd._new_x, odd._default_z, odd.z) == (1, [], 3, 4, 9)
-
-
-@BOTH
-def test_methods_may_be_replaced_before_their_first_use(decorator: Decorator) -> None:
-    kind = _point(decorator, {})
-    first = vars(kind)["__init__"]
-
-    def init(self: Any, x: int) -> None:
-        first(self, 10 * x)
-
-    kind.__init__ = init
-    assert (kind(1).x, kind(2).x) == (10, 20)
 
 
 def test_methods_are_written_where_the_module_is_no_longer_known() -> None:

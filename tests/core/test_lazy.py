@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import compileall
 import importlib
 import pickle
 import pkgutil
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -20,7 +18,6 @@ from types import ModuleType
 import pytest
 
 from armpy import ops
-from armpy.core.lazy import ModuleTables
 
 ROOT = Path(__file__).parents[2]
 EXTENSIONS = sorted((ROOT / "extensions").glob("*/armpy_*"))
@@ -108,22 +105,6 @@ def test_a_package_exports_what_type_checkers_see(name: str) -> None:
     assert dir(package) == sorted(expected)
 
 
-def test_dir_lists_public_names_alone_independent_of_loaded_modules() -> None:
-    importlib.import_module("armpy.core.vlog")
-    names = dir(importlib.import_module("armpy"))
-    assert {"Model", "load", "ops"} <= set(names)
-    assert not {"core", "offer", "nnapi"} & set(names)
-    assert not [name for name in names if name.startswith("_")]
-
-
-@pytest.mark.parametrize("name", IMPORTED)
-def test_a_star_import_brings_all_names_and_no_others(name: str) -> None:
-    names: dict[str, object] = {}
-    exec(f"from {name} import *", names)
-    names.pop("__builtins__")
-    assert names == exports(name)
-
-
 @pytest.mark.parametrize("name", IMPORTED)
 def test_what_can_be_pickled_is_exported_by_the_module_that_defines_it(name: str) -> None:
     for node in stub_of(name).body:
@@ -188,12 +169,6 @@ def test_every_family_of_operations_is_exported() -> None:
     assert starred == {m.__name__ for m in modules if hasattr(m, "__all__")}
 
 
-def test_texts_name_every_family_of_operations() -> None:
-    tables = ModuleTables("armpy.ops", "__all__")
-    for family in tables.modules():
-        assert all(family in tables.mentioning(name) for name in family.__all__)
-
-
 def test_importing_packages_imports_only_what_is_used() -> None:
     run(USE, ROOT)
 
@@ -205,16 +180,6 @@ def test_armpy_can_be_used_from_a_zip_file(tmp_path: Path) -> None:
             if path.suffix in {".py", ".pyi"}:
                 archive.write(path, path.relative_to(ROOT))
     assert "armpy.zip" in run(USE, tmp_path / "armpy.zip")
-
-
-@pytest.mark.slow
-def test_armpy_can_be_used_without_its_text(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "armpy", tmp_path / "armpy", ignore=shutil.ignore_patterns("*.pyc"))
-    assert compileall.compile_dir(tmp_path, quiet=2, legacy=True)
-    for path in (tmp_path / "armpy").rglob("*.py"):
-        path.unlink()
-    code = USE.replace('and "armpy.ops.lstm" not in sys.modules', "")
-    assert run(code, tmp_path).endswith("__init__.pyc")
 
 
 def test_a_name_of_a_module_that_another_thread_imports_is_waited_for(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from armpy.core import system_trace
 from armpy.core.system_trace import has_marks, name_code, set_system_trace
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
-from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_TRACE_FILES
 
 
@@ -107,13 +105,6 @@ def test_loading_preparing_and_executing_are_marked(marker: Path, profiling: boo
     assert names.count("armpy prepare workload CpuRef ElementwiseBinary 'twice'") == 1
 
 
-@NEEDS_TRACE_FILES
-def test_parsing_a_file_is_marked(marker: Path) -> None:
-    armpy.load(DIGITS, backends=["CpuRef"])
-    names = [name for depth, name in sections(marker) if depth == 0]
-    assert names[:2] == [f"armpy parse {DIGITS}", "armpy load"]
-
-
 def test_nothing_is_written_when_it_is_off(marker: Path) -> None:
     set_system_trace("")
     assert not has_marks()
@@ -147,17 +138,6 @@ def test_a_missing_marker_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptu
     lacks = "Windows has no such file" if sys.platform == "win32" else "No such file"
     assert text.startswith(f"ARMPY_SYSTEM_TRACE: no sections are marked: {lacks}")
     assert str(tmp_path / "absent") in text
-
-
-@NEEDS_TRACE_FILES
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-def test_a_marker_that_refuses_lines_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    set_system_trace("marks", ["/dev/full"])
-    with trace_section("a"), trace_section("b"):
-        pass
-    (record,) = caplog.records
-    assert "no more sections are marked: No space left on device: /dev/full" in record.getMessage()
-    assert not has_marks()
 
 
 @NEEDS_TRACE_FILES
@@ -220,31 +200,3 @@ def test_a_map_that_is_not_the_users_own_is_left_alone(
     assert "perf gets no names of compiled code" in record.getMessage()
     assert str(path) in record.getMessage()
     assert other.read_text() == "precious"
-
-
-def test_an_unknown_tag_is_an_error_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    set_system_trace("systrace,perf", maps_folder=str(tmp_path))
-    (record,) = caplog.records
-    assert record.levelno == logging.ERROR
-    assert "ARMPY_SYSTEM_TRACE: there is no tag 'systrace', only marks, perf" in record.getMessage()
-
-
-@NEEDS_TRACE_FILES
-@pytest.mark.slow
-def test_the_environment_is_read_by_the_first_runtime(tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    marker.touch()
-    program = (
-        "from armpy.core import system_trace as t; import sys\n"
-        f"t.set_system_trace.__defaults__ = ([{str(marker)!r}], '')\n"
-        "from armpy.execution import Runtime, RuntimeOptions\n"
-        "Runtime(RuntimeOptions(backends=['CpuRef']))\n"
-        "with t.trace_section('here'): pass\n"
-    )
-    environment = {**os.environ, "ARMPY_SYSTEM_TRACE": "marks"}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
-    lines = marks(marker)
-    assert [line.split("|", 2)[0] for line in lines] == ["B", "E"]
-    assert lines[0].endswith("|here")

@@ -130,26 +130,6 @@ def test_handlers_that_raise_leave_the_runtime_able_to_execute(
 
 
 @raising
-def test_bound_execution_can_be_started_again_after_a_handler_has_raised(
-    on_alarm: Callable[[Callable[[], None]], Alarms],
-) -> None:
-    alarms, (model, _) = on_alarm(raise_alarm), models()
-    execution = model.bind({"x": X})
-    for _ in range(effort(200)):
-        try:
-            alarms.arm()
-            future = execution.start()
-            alarms.disarm()
-        except AlarmError:
-            deadline = time.monotonic() + 10
-            while not execution._turn:  # a task that was stopped gives its turn back at its end
-                assert time.monotonic() < deadline
-            continue
-        future.result(30)
-    np.testing.assert_array_equal(execution()["y"], X + 1)
-
-
-@raising
 @pytest.mark.parametrize("deadline_s", [None, 60.0])
 def test_bound_execution_can_be_called_again_after_a_handler_has_raised(
     on_alarm: Callable[[Callable[[], None]], Alarms], deadline_s: float | None

@@ -12,7 +12,7 @@ import pytest
 
 import armpy
 from armpy.backend import IWorkloadFactory
-from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
+from armpy.errors import LayerValidationError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -168,14 +168,6 @@ def test_networks_are_loaded_and_unloaded_side_by_side() -> None:
     assert sorted(ids) == list(range(THREADS * 10))
 
 
-def test_of_two_threads_that_unload_a_network_one_gets_the_error() -> None:
-    runtime = runtime_of()
-    network = runtime.load_network(chain(1))
-    errors = in_threads(lambda _: runtime.unload_network(network))
-    assert len(errors) == THREADS - 1
-    assert all(isinstance(error, InvalidArgumentError) for error in errors)
-
-
 def test_an_execution_under_way_outlives_its_network() -> None:
     began, unloaded = threading.Event(), threading.Event()
 
@@ -202,17 +194,6 @@ def test_an_execution_under_way_outlives_its_network() -> None:
     unloaded.set()
     thread.join(TIMEOUT_SECONDS)
     np.testing.assert_array_equal(results[0]["y"], [1, 1, 1, 1])
-
-
-def test_errors_of_several_threads_do_not_mix() -> None:
-    model = Model(chain(1, (None,)), runtime_of())
-
-    def work(number: int) -> None:
-        for _ in range(50):
-            with pytest.raises(ArmpyError, match=rf"got \({number}, 1\)"):
-                model(np.zeros((number, 1), np.float32))
-
-    assert in_threads(work) == []
 
 
 # Models in sub-interpreters

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs
-from armpy_testing.models.networks import diamond, graph_of_edges
+from armpy_testing.models.networks import graph_of_edges
 
 Case = tuple[list[list[int]], list[str | None]]
 
@@ -101,35 +101,6 @@ def test_the_answer_is_the_same_every_time_and_in_the_layers_order(case: Case) -
     assert first == names(select(graph_of_edges(parents), keys))
     starts = [int(text.split()[0][1:]) for text in first]
     assert starts == sorted(starts)
-
-
-def test_a_diamond_on_one_backend_is_one_view() -> None:
-    graph = diamond()
-    assert names(select(graph, "AAAA")) == ["top left right bottom"]
-
-
-def test_a_diamond_with_one_foreign_side_is_cut_above_or_below() -> None:
-    graph = diamond()
-    assert names(select(graph, "ABAA")) == ["top right", "left", "bottom"]
-    assert names(select(graph, "AABA")) == ["top left", "right", "bottom"]
-
-
-def test_branches_join_where_they_meet() -> None:
-    graph = graph_of_edges([[], [], [0, 1]])
-    assert names(select(graph, "AAA")) == ["n0 n1 n2"]
-
-
-def test_branches_that_never_meet_stay_apart() -> None:
-    graph = graph_of_edges([[], []])
-    assert names(select(graph, "AA")) == ["n0", "n1"]
-
-
-def test_interleaved_backends_do_not_wait_for_each_other() -> None:
-    # a0 -> b3 and b1 -> a2: both pairs would be convex, but not both at once.
-    graph = graph_of_edges([[], [], [0, 1], [1, 0]])
-    views = select(graph, "ABAB")
-    TopologicalSorter(needs_of(graph, units_of(graph, views))).prepare()
-    assert names(views) == ["n0 n2", "n1", "n3"]
 
 
 def test_layers_without_a_key_are_left_out_and_still_separate() -> None:

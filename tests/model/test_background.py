@@ -13,7 +13,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,9 @@ import pytest
 
 import armpy
 from armpy import IsolationLimits
-from armpy.backend import postpone_compilation
 from armpy.backend.preparation import are_compilations_postponed, postponed_compilation
 from armpy.errors import (
     BackendError,
-    CompilationPostponedError,
     PreparationTimeoutError,
 )
 from armpy.execution import Runtime, RuntimeOptions
@@ -35,7 +32,6 @@ from armpy_testing.descendants import await_end, is_running
 from armpy_testing.models.networks import floats, placement_of
 from armpy_testing.models.tflite_control_flow import variable_model
 from armpy_testing.models.tflite_writer import TfliteModel
-from armpy_testing.systems import NEEDS_STOPPED_PROCESSES
 from tests.support.gated_compiler import ADDED, GatedCompiler
 
 BACKENDS = ["Gated", "CpuRef"]
@@ -160,15 +156,6 @@ def test_calls_go_over_to_several_backends_that_compile(
     assert (len(compiler.compiled), here) == ((2, 0) if keeps else (4, 2))
 
 
-def test_waiting_is_what_is_done_if_nothing_is_said(compiler: GatedCompiler, path: Path) -> None:
-    compiler.open_gate()
-    with armpy.load(path, backends=BACKENDS) as model:
-        assert answer(model, X) == FAST
-        assert model.placement is not None
-        assert model.placement.compilation is None
-    assert compiler.compiled == [os.getpid()]
-
-
 @pytest.mark.slow
 def test_the_placement_says_what_runs_and_what_is_to_come(
     compiler: GatedCompiler, path: Path
@@ -279,33 +266,6 @@ def test_shapes_that_come_later_are_compiled_in_the_background(
 
 
 @pytest.mark.slow
-def test_bound_executions_and_working_memory_stay_what_they_were_made_for(
-    compiler: GatedCompiler, path: Path
-) -> None:
-    with load(path) as model:
-        array = X.copy()
-        execution, memory = model.bind({"x": array}), model.create_working_memory()
-        assert execution()["y"].tolist() == SLOW
-        compiler.open_gate()
-        model.warm_up()
-        array[:] = 3
-        assert execution()["y"].tolist() == [6, 6]
-        assert model.run({"x": X}, memory=memory)["y"].tolist() == SLOW
-        assert model.bind({"x": X.copy()})()["y"].tolist() == FAST
-        with model.create_working_memory() as newer:
-            assert model.run({"x": X}, memory=newer)["y"].tolist() == FAST
-
-
-@pytest.mark.slow
-def test_memory_is_imported_for_what_is_compiled(compiler: GatedCompiler, path: Path) -> None:
-    with load(path) as model:
-        assert answer(model, X) == SLOW
-        compiler.open_gate()
-        with model.import_inputs({"x": X.copy()})["x"] as tensor:
-            assert model.run({"x": tensor})["y"].tolist() == FAST
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_contents_are_handed_to_the_other_process(
     compiler: GatedCompiler, path: Path, is_stream: bool
@@ -357,19 +317,6 @@ def test_the_thread_that_compiles_has_not_the_caller_s_context(
     assert postpones == [False]
 
 
-@pytest.mark.slow
-def test_where_nothing_is_kept_this_process_compiles(compiler: GatedCompiler, path: Path) -> None:
-    compiler.keep_nothing()
-    with load(path) as model:
-        assert answer(model, X) == SLOW
-        compiler.open_gate()
-        model.warm_up()
-        assert answer(model, X) == FAST
-        assert model.placement is not None
-        assert model.placement.compilation is not None
-        assert "another one's work is not found" in model.placement.compilation.where
-
-
 def test_where_no_interpreter_can_be_started_this_process_compiles(
     compiler: GatedCompiler, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,43 +359,6 @@ def test_what_another_process_cannot_have_is_compiled_here(
     assert compiler.compiled == [os.getpid()]
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("moment", ["why_not_elsewhere", "CompileProcess"])
-def test_a_network_whose_file_was_replaced_is_compiled_here(
-    compiler: GatedCompiler,
-    path: Path,
-    moment: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    step = getattr(tiers, moment)
-
-    def replace_file_before(*arguments: object) -> object:
-        path.write_bytes(doubled((3,)))
-        return step(*arguments)
-
-    monkeypatch.setattr(tiers, moment, replace_file_before)
-    compiler.open_gate()
-    with caplog.at_level("INFO", "armpy.execution"), load(path) as model:
-        model.warm_up()
-        assert answer(model, X) == FAST
-        assert model.placement is not None
-        assert model.placement.compilation is not None
-        where = model.placement.compilation.where
-    assert "the model file has changed since it was loaded" in where
-    assert "compiling in this process: " in caplog.text
-    assert compiler.compiled == [os.getpid()]
-
-
-@pytest.mark.slow
-def test_closing_ends_the_process_that_compiles(compiler: GatedCompiler, path: Path) -> None:
-    model = load(path)
-    wait_for(lambda: compiler.begun)
-    model.close()
-    await_end(compiler.begun[0])
-    assert compiler.compiled == []
-
-
 _APPLICATION = """\
 import sys, armpy
 model = armpy.load(sys.argv[1], backends=["Gated", "CpuRef"], compile="background")
@@ -487,24 +397,6 @@ def test_killing_the_application_ends_the_process_that_compiles_and_the_next_one
     assert len(compiler.compiled) == 1
 
 
-@pytest.mark.slow
-def test_eight_processes_compile_once(compiler: GatedCompiler, path: Path) -> None:
-    processes = [application(path) for _ in range(8)]
-    try:
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == f"{SLOW}\n"
-        compiler.open_gate()
-        for process in processes:
-            assert process.communicate(timeout=300)[0] == f"{FAST}\n"
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    assert len(compiler.compiled) == 1
-    assert not any(map(is_running, compiler.begun))
-
-
 _FORKING_APPLICATION = """\
 import os, sys, time, armpy
 model = armpy.load(sys.argv[1], backends=["Gated", "CpuRef"], compile="background")
@@ -537,98 +429,12 @@ def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compil
             os.kill(child, signal.SIGKILL)
 
 
-@pytest.mark.slow
-def test_a_stopped_process_leaves_compiling_to_the_application(
-    compiler: GatedCompiler,
-    path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    has_beaten = threading.Event()
-
-    class NotingQueue(compile_process.ChunkQueue):
-        def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
-            super().put(item, block, timeout)
-            has_beaten.set()
-
-    monkeypatch.setattr(compile_process, "ChunkQueue", NotingQueue)
-    with load(path) as model:
-        wait_for(lambda: compiler.begun)
-        (compiling,) = compiler.begun
-        monkeypatch.setattr(compile_process, "_LONGEST_SILENCE_S", 5.0)
-        has_beaten.clear()
-        assert has_beaten.wait(60)  # the next beats are waited for that long
-        os.kill(compiling, signal.SIGSTOP)
-        compiler.open_gate()
-        model.warm_up(timeout_s=60)
-        assert answer(model, X) == FAST
-        placement = model.placement
-        assert placement is not None
-        assert placement.compilation is not None
-        assert placement.compilation.where.startswith("in this process")
-    assert compiler.compiled == [os.getpid()]
-    assert f"process {compiling}, which compiles, is ended" in caplog.text
-    await_end(compiling)
-
-
-@NEEDS_STOPPED_PROCESSES
-def test_a_process_that_is_stopped_before_it_reads_its_request_is_given_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    request = compile_process.CompileRequest(partial(len, bytes(1 << 22)), None, ("Gated",))
-    process = compile_process.CompileProcess(request)
-    os.kill(process.pid, signal.SIGSTOP)
-    monkeypatch.setattr(compile_process, "_LONGEST_SILENCE_S", 0.1)
-    assert "has not answered" in process.outcome().unfit
-    await_end(process.pid)
-
-
-@pytest.mark.slow
-def test_models_that_wait_for_their_turn_have_no_process(
-    compiler: GatedCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running: list[int] = []
-    most: list[int] = []
-
-    class NotingProcess(compile_process.CompileProcess):
-        def __init__(self, request: compile_process.CompileRequest) -> None:
-            super().__init__(request)
-            running[:] = [*filter(is_running, running), self.pid]
-            most.append(len(running))
-
-    monkeypatch.setattr(tiers, "CompileProcess", NotingProcess)
-    models = []
-    for count in (1, 2):
-        path = tmp_path / f"{count}.tflite"
-        path.write_bytes(doubled((count,)))
-        models.append(load(path))
-    wait_for(lambda: compiler.begun)
-    assert most == [1]
-    compiler.open_gate()
-    for model in models:
-        model.warm_up(timeout_s=120)
-        model.close()
-    assert most == [1, 1]
-
-
 def test_the_outcome_of_a_process_that_dies_is_an_error() -> None:
     request = compile_process.CompileRequest(os.abort, None, ("Gated",))
     outcome = compile_process.CompileProcess(request).outcome()
     assert isinstance(outcome.error, BackendError)
     code = 3 if sys.platform == "win32" else -6
     assert f"exit code {code}" in str(outcome.error)
-
-
-def test_only_so_many_shapes_are_compiled_in_the_background(
-    compiler: GatedCompiler, tmp_path: Path
-) -> None:
-    path = tmp_path / "open.tflite"
-    path.write_bytes(doubled((1,), (-1,)))
-    options = armpy.RuntimeOptions(BACKENDS, program_cache_size=1)
-    with armpy.Runtime(options) as runtime, load(path, backends=None, runtime=runtime) as model:
-        assert answer(model, floats(1)) == [2]
-        compiler.open_gate()
-        assert answer(model, floats(1, 2, 3)) == [1 + ADDED, 2 + ADDED, 3 + ADDED]
 
 
 @pytest.mark.slow
@@ -648,16 +454,6 @@ def test_a_model_that_is_dropped_goes_while_it_is_compiled(
         await_end(pid)
 
 
-def test_a_backend_that_does_not_ask_is_waited_for() -> None:
-    postpone_compilation("Any", "3 kernels", is_kept=True)  # without a request
-    with (
-        pytest.raises(CompilationPostponedError, match="Any: 3 kernels would have to be") as caught,
-        postponed_compilation(),
-    ):
-        postpone_compilation("Any", "3 kernels", is_kept=True)
-    assert (caught.value.backend_id, caught.value.is_kept) == ("Any", True)
-
-
 def armpy_command(path: Path, *arguments: str) -> str:
     """What ``armpy run`` prints on a terminal."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
@@ -672,33 +468,3 @@ def armpy_command(path: Path, *arguments: str) -> str:
         os.close(ends[0])
     assert process.returncode == 0
     return text.decode()
-
-
-@pytest.mark.slow
-def test_the_command_answers_a_person_before_it_compiles(
-    compiler: GatedCompiler, path: Path
-) -> None:
-    pytest.importorskip("click")
-    compiler.open_gate()
-    text = armpy_command(path)
-    assert "CpuRef 2" in text
-    assert "compiling for the next time" in text
-    assert len(compiler.compiled) == 1
-    assert "Gated 2" in armpy_command(path)
-    assert len(compiler.compiled) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [("--json",), ("--repeat", "2"), ("--compile", "wait"), ("--backends", "Gated,CpuRef")],
-)
-def test_the_command_waits_where_programs_read_or_time_is_measured(
-    compiler: GatedCompiler, path: Path, arguments: tuple[str, ...]
-) -> None:
-    pytest.importorskip("click")
-    compiler.open_gate()
-    text = armpy_command(path, *arguments)
-    assert "Gated" in text
-    assert "CpuRef 2" not in text
-    assert "compiling for" not in text

@@ -305,28 +305,8 @@ def test_a_file_that_others_can_change_does_not_fit(
     )
 
 
-def test_contents_in_memory_are_checked(saved: Callable[[str], Path]) -> None:
-    contents = saved("digits").read_bytes()
-    assert "it comes from memory" in armpy.check(contents).reason
-    assert armpy.check(contents, code="never").fit is FileFit.SLOWER
-
-
 def fail(*_: object) -> Any:  # Any: in the place of any method
     raise RuntimeError("out of order")
-
-
-WRONG = ProgramCheck("yes", "5")  # type: ignore[arg-type]  # the test's point
-
-
-@pytest.mark.parametrize("answer", [fail, lambda *_: 5, lambda *_: WRONG])
-def test_a_fault_of_a_backend_is_the_reason(
-    answer: Callable[..., Any], saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = saved("digits")
-    monkeypatch.setattr(files.NumbaPrograms, "check", answer)
-    found = armpy.check(path)
-    assert found.fit is fit_as_loaded(path, armpy.load) is FileFit.SLOWER
-    assert re.search("out of order|got 5|'yes': 5", found.reason)
 
 
 def test_layers_that_could_not_be_kept_are_named(
@@ -341,15 +321,6 @@ def test_layers_that_could_not_be_kept_are_named(
     assert answer.reason == (
         "10 layers of NumbaAcc: nothing is compiled for them: the program cannot be kept"
     )
-
-
-def test_the_environment_counts_as_for_loading(
-    saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for names, expected in (("CpuRef", FileFit.SLOWER), ("NumbaAcc,CpuRef", FileFit.FITS)):
-        monkeypatch.setenv("ARMPY_BACKENDS", names)
-        answer = armpy.check(saved("digits"))
-        assert answer.fit is fit_as_loaded(saved("digits"), armpy.load) is expected
 
 
 def test_nothing_is_loaded_or_compiled(
@@ -468,16 +439,3 @@ def test_layers_that_no_backend_here_takes_do_not_fit(is_installed: bool, of_ven
     assert answer.fit is fit_as_loaded(of_vendor, partial(load_on, registry, None)) is FileFit.UNFIT
     name = "Npu" if is_installed else "Other"
     assert re.match(f"no backend here takes .*'add_0' \\({name}: it is busy\\)", answer.reason)
-
-
-def test_other_files_are_refused_with_what_takes_them(tmp_path: Path) -> None:
-    with pytest.raises(
-        armpy.ParserError, match=r"it is not a compiled model\. armpy compile makes"
-    ):
-        armpy.check(MODEL)
-    with pytest.raises(
-        armpy.ParserError, match=r"none\.armpy: no such file.*got nothing at .*none"
-    ):
-        armpy.check(tmp_path / "none.armpy")
-    with pytest.raises(armpy.InvalidArgumentError, match=r"check\.device"):
-        armpy.check(MODEL, device=3)  # type: ignore[arg-type]  # the test's point

@@ -13,9 +13,7 @@ from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.model import model_files
 from armpy.model.archive import kept_models
 from armpy.model.archive.model_cache import shapes_path
-from armpy.model.light_network import MOST_SHAPES
 from armpy.store.archive.container import open_container, write_container
-from armpy_testing.models.networks import placement_of
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_models import use_own_model_cache
 
@@ -107,40 +105,6 @@ def test_shapes_that_were_used_before_start_from_what_was_kept(
         assert model.is_light
 
 
-@pytest.mark.slow
-def test_another_shape_is_prepared_from_the_file_and_kept(
-    dense: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers(dense, (7,))
-    with armpy.load(dense.read_bytes()) as model:
-        expected = {count: bits(model, count) for count in range(1, 7)}
-    with armpy.load(dense) as model:
-        assert model.is_light
-        for count, answer in expected.items():
-            assert bits(model, count) == answer
-        assert not model.is_light
-    read_no_more(monkeypatch)
-    with armpy.load(dense) as model:
-        assert bits(model, 1) == expected[1]
-        assert model.is_light
-
-
-def test_a_kept_model_is_as_one_from_its_file(dense: Path) -> None:
-    answers(dense, (2,))
-    with armpy.load(dense.read_bytes()) as first, armpy.load(dense) as second:
-        assert second.is_light
-        assert (second.inputs, second.outputs) == (first.inputs, first.outputs)
-        assert second.default_shapes == first.default_shapes
-        assert second.metadata == first.metadata
-        assert second.placement is first.placement is None
-        first(rows(2))
-        second(rows(2))
-        assert second.is_light
-        assert placement_of(second).layers == placement_of(first).layers
-        assert [use.is_hit for use in placement_of(second).cache_uses] == [True]
-        assert str(second.graph) == str(first.graph)
-
-
 def test_a_kept_model_is_prepared_for_what_is_kept(
     dense: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,21 +121,6 @@ def test_a_kept_model_is_prepared_for_what_is_kept(
         assert model.is_light
         with pytest.raises(AssertionError, match="the file is read"):
             model.prepare({"x": (3, 4)})
-
-
-def test_a_kept_model_warms_up_for_what_is_kept(
-    dense: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = answers(dense, (2, 5))
-    with armpy.load(dense) as model:
-        model.warm_up([{"x": (2, 4)}, {"x": (5, 4)}])
-        assert model.is_light
-        assert bits(model, 2) == expected[2]
-        with pytest.raises(InvalidArgumentError, match="so many shapes"):
-            model.warm_up([{"x": (2, 4)}] * (MOST_SHAPES + 1))
-    read_no_more(monkeypatch)
-    with armpy.load(dense) as model, pytest.raises(AssertionError, match="the file is read"):
-        model.warm_up([{"x": (2, 4)}, {"x": (3, 4)}])
 
 
 @pytest.mark.sampled(2)
@@ -209,12 +158,6 @@ def test_programs_of_another_model_are_not_used(tmp_path: Path, cache: Path) -> 
         assert not model.is_light
 
 
-def test_a_file_with_programs_is_no_model(dense: Path, cache: Path) -> None:
-    answers(dense, (2,))
-    with pytest.raises(ParserError, match="holds no model"):
-        armpy.load(shapes_file(cache, 2))
-
-
 def test_a_model_whose_file_is_replaced_runs_what_is_kept_of_it(dense: Path) -> None:
     expected = answers(dense, (2, 6))
     with armpy.load(dense) as model:
@@ -233,15 +176,6 @@ def test_nothing_is_kept_for_a_file_that_has_changed_meanwhile(dense: Path, cach
     assert not files(cache)
 
 
-def test_a_model_runs_on_when_its_file_is_gone(dense: Path, cache: Path) -> None:
-    with armpy.load(dense.read_bytes()) as model:
-        expected = bits(model, 2)
-    with armpy.load(dense) as model:
-        dense.unlink()
-        assert bits(model, 2) == expected
-    assert not files(cache)
-
-
 def test_of_many_shapes_the_latest_stay(
     dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,18 +186,6 @@ def test_of_many_shapes_the_latest_stay(
     assert not shapes_file(cache, 1).exists()
     assert shapes_file(cache, 2).exists()
     assert shapes_file(cache, 3).exists()
-
-
-def test_programs_take_no_more_than_one_model_may(
-    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers(dense, (1,))
-    size = shapes_file(cache, 1).stat().st_size
-    os.utime(shapes_file(cache, 1), (1, 1))
-    monkeypatch.setattr(kept_models, "LIMIT_BYTES", 6 * size)
-    answers(dense, (2,))
-    assert not shapes_file(cache, 1).exists()
-    assert shapes_file(cache, 2).exists()
 
 
 def test_programs_that_are_too_large_are_not_even_written(
@@ -282,16 +204,6 @@ def test_programs_that_are_too_large_are_not_even_written(
     monkeypatch.setattr(kept_models, "LIMIT_BYTES", size)  # of all models: this one has a quarter
     answers(dense, (2,))
     assert written == ["model", "shapes"]
-
-
-@pytest.mark.slow
-def test_more_shapes_than_stay_prepared_all_answer(dense: Path) -> None:
-    counts = tuple(range(1, MOST_SHAPES + 3))
-    with armpy.load(dense.read_bytes(), memory_limit_bytes=1 << 31) as model:
-        expected = {count: bits(model, count) for count in counts}
-    for count in counts:  # each in a load of its own, so that all are kept
-        answers(dense, (count,))
-    assert answers(dense, counts * 2) == expected
 
 
 def save_expanded(path: Path) -> Path:

@@ -6,25 +6,21 @@ import inspect
 import json
 import pickle
 from dataclasses import fields
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import armpy
-from armpy.cli.__main__ import main
 from armpy.model import LoadOptions, LoadRequest
 from armpy.model import load as loading
-from armpy.model.load_options import OPTIONS, OptionInfo, differing_options, options_to_save
+from armpy.model.load_options import OPTIONS, differing_options, options_to_save
 from armpy.model.pickling import FileRecipe, recipe_of
 from armpy.model.provenance import Provenance
 
-ROOT = Path(__file__).parents[2]
 KEYS = [name for name, info in OPTIONS.items() if info.cache == "key"]
 NOT_KEPT = [name for name, info in OPTIONS.items() if info.cache == "never"]
 ANY = [name for name, info in OPTIONS.items() if info.cache == "any"]
-SHOWN = {name: info for name, info in OPTIONS.items() if info.flags}
 
 
 def options(**given: Any) -> LoadOptions:
@@ -44,11 +40,6 @@ def test_load_takes_every_option_by_name_and_nothing_else() -> None:
     for parameter in others:
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert parameter.default == getattr(LoadOptions(), parameter.name)
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_load_documents_every_option(name: str) -> None:
-    assert f"\n{name} : " in (inspect.getdoc(armpy.load) or "")
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -120,12 +111,6 @@ def test_backends_that_a_compiled_model_was_made_for_are_compared_one_by_one() -
     assert wanted.why_network({"backends": None}) == "other backends are wanted"
 
 
-def test_options_of_the_runtime_are_some_that_it_has() -> None:
-    known = {field.name for field in fields(armpy.RuntimeOptions)}
-    assert {name for name, info in OPTIONS.items() if info.is_runtime_option} <= known
-    assert all(info.is_runtime_option or info.allowed_with_runtime for info in OPTIONS.values())
-
-
 @pytest.mark.parametrize(
     "name", [n for n, info in OPTIONS.items() if not info.allowed_with_runtime]
 )
@@ -139,20 +124,6 @@ def test_an_option_of_the_runtime_is_refused_beside_one(name: str) -> None:
         assert left.given().keys() == options().given().keys() | {"runtime"}
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, info in OPTIONS.items() if info.choices and info.is_runtime_option]
-)
-def test_choices_are_those_of_the_runtime(name: str) -> None:
-    info = OPTIONS[name]
-    for choice in info.choices:
-        runtime_options = armpy.RuntimeOptions(**{name: choice})  # type: ignore[arg-type]  # by name
-        assert getattr(runtime_options, name) == choice
-    with pytest.raises(armpy.InvalidArgumentError) as caught:
-        armpy.RuntimeOptions(**{name: "another"})  # type: ignore[arg-type]  # by name
-    assert all(choice in str(caught.value) for choice in info.choices)
-    assert getattr(armpy.RuntimeOptions(), name) == info.neutral
-
-
 @pytest.mark.parametrize("name", sorted(set(OPTIONS) - {"runtime"}))
 def test_a_model_is_made_again_with_every_option(name: str) -> None:
     provenance = Provenance()
@@ -164,15 +135,3 @@ def test_a_model_is_made_again_with_every_option(name: str) -> None:
     assert isinstance(recipe, FileRecipe)
     assert recipe.arguments[name] == "one"
     assert pickle.loads(pickle.dumps(recipe)) == recipe
-
-
-@pytest.mark.parametrize(("name", "info"), SHOWN.items(), ids=SHOWN)
-def test_the_command_line_has_every_option_with_its_help(
-    name: str, info: OptionInfo, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("click")
-    assert main(["run", "--help"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    for flag in info.flags:
-        assert f" {flag}" in text
-    assert info.help.split(",")[0] in text, name

@@ -8,16 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.errors import ArmpyError, BackendError, InvalidArgumentError, LayerValidationError
-from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import (
-    CountingManager,
     FakeBackend,
     Handles,
     Outputs,
@@ -32,7 +29,6 @@ from armpy_testing.models.networks import (
     diamond,
     f32,
     floats,
-    placement_of,
 )
 
 
@@ -160,14 +156,6 @@ def test_an_output_may_be_written_over_an_input(model: Model) -> None:
     np.testing.assert_array_equal(results["double"], [2, 4])
 
 
-def test_an_output_may_partly_overlap_an_input() -> None:
-    memory = floats(1, 2, 3, 4, 5)
-    Model(chain(1), runtime_of()).run({"x": memory[:4]}, {"y": memory[1:]})
-    np.testing.assert_array_equal(memory, [1, 2, 3, 4, 5])
-    Model(chain(2), runtime_of()).run({"x": memory[:4]}, {"y": memory[1:]})
-    np.testing.assert_array_equal(memory, [1, 3, 4, 5, 6])
-
-
 def test_output_arrays_that_overlap_each_other_are_rejected(model: Model) -> None:
     out = floats(0, 0)
     with pytest.raises(InvalidArgumentError, match=r"output arrays overlap. Got 'sum', 'double'"):
@@ -232,12 +220,6 @@ def test_networks_share_the_variables_of_one_key() -> None:
     np.testing.assert_array_equal([alone(), apart()], [[0, 0], [0, 0]])
 
 
-def test_models_on_two_runtimes_share_no_variables() -> None:
-    first = Model(keyed((2,), "k"), runtime_of())
-    with pytest.raises(InvalidArgumentError, match="on two runtimes cannot share variables"):
-        Model(keyed((2,), "k"), runtime_of(), shares_state_with=first)
-
-
 def test_a_shared_variable_is_of_one_shape() -> None:
     runtime = runtime_of()
     first = Model(keyed((2,), "k"), runtime)
@@ -252,14 +234,6 @@ def test_later_executions_leave_results_alone_though_arrays_of_the_state_take_tu
     results += [model(floats(10, 10)) for _ in range(3)]
     expected = [[1, 2], [2, 4], [3, 6], [4, 8], [10, 10], [20, 20], [30, 30]]
     np.testing.assert_array_equal(results, expected)
-
-
-def test_changing_a_result_does_not_change_the_state() -> None:
-    model = Model(counter(), runtime_of())
-    out = floats(0, 0)
-    result = model.run({"x": floats(1, 1)}, {"total": out})["total"]
-    result[:] = 50
-    np.testing.assert_array_equal(model(floats(1, 1)), [2, 2])
 
 
 def test_a_failed_execution_leaves_the_state_as_it_was() -> None:
@@ -299,93 +273,6 @@ def test_a_workload_that_raises_is_named_with_its_layer_and_the_model_works_afte
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     backend.fails = False
     np.testing.assert_array_equal(model(floats(1, 1, 1, 1)), [5, 5, 5, 5])
-
-
-@pytest.mark.parametrize(
-    ("fault", "text"),
-    [
-        (ValueError("oops"), "oops"),
-        (BackendError("oops"), "oops"),
-        ("handle", "Expected ITensorHandle; got 'handle'"),
-    ],
-)
-def test_a_backend_that_cannot_make_a_tensor_loses_its_layers_when_it_is_to_execute(
-    fault: object, text: str
-) -> None:
-    runtime = runtime_of(FakeBackend(faults={"create_tensor_handle": fault}))
-    with pytest.raises(ArmpyError, match=f"Fake / create_tensor_handle.*{text}"):
-        Model(diamond(), runtime)(floats(-1, 0, 2, 5))
-    model = Model(diamond(), runtime, properties=NetworkProperties(on_failure="next"))
-    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 1, 9, 21])
-    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
-    for refusal in placement_of(model).refusals:
-        assert "Fake / create_tensor_handle" in refusal.text
-        assert text in refusal.text
-
-
-@pytest.mark.parametrize(
-    "fault", [ValueError("oops"), LayerValidationError("oops"), None, "workload"]
-)
-def test_a_backend_that_fails_to_prepare_a_layer_loses_it(
-    fault: object, caplog: pytest.LogCaptureFixture
-) -> None:
-    model = Model(diamond(), runtime_of(FakeBackend(faults={"create_workload": fault})))
-    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 1, 9, 21])
-    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
-    assert [refusal.code for refusal in placement_of(model).refusals] == ["preparation"] * 4
-    wrong = f"Expected IWorkload; got {fault!r}"
-    reason = "oops" if isinstance(fault, Exception) else wrong
-    assert all(reason in refusal.text for refusal in placement_of(model).refusals)
-    assert "Fake could not prepare Activation 'top'" in caplog.text
-
-
-def test_the_last_backends_own_error_is_raised_if_it_cannot_prepare_a_layer() -> None:
-    from armpy.errors import BackendCapabilityError
-    from armpy.execution import Runtime
-    from armpy_testing.backends.fake_backends import registry_of
-
-    def runtime_with(fault: Exception) -> Runtime:
-        only = registry_of(FakeBackend(faults={"create_workload": fault}))
-        return Runtime(RuntimeOptions(["Fake"], registry=only))
-
-    with pytest.raises(
-        LayerValidationError, match=r"^Fake / Activation 'top' / create_workload: rank 9"
-    ):
-        Model(diamond(), runtime_with(LayerValidationError("rank 9")))
-    text = r"Activation 'top': no allowed.*Fake: preparation failed: .*ValueError\('oops'\)"
-    with pytest.raises(BackendCapabilityError, match=text):
-        Model(diamond(), runtime_with(ValueError("oops")))
-
-
-def test_memory_is_given_back_after_an_execution_that_failed() -> None:
-    manager = CountingManager()
-    backend = FakeBackend(memory_manager=manager, faults={"execute": ValueError("oops")})
-    model = Model(chain(), runtime_of(backend))
-    with pytest.raises(BackendError, match="oops"):
-        model(floats(1, 1, 1, 1))
-    assert (manager.held, manager.acquired) == (0, 1)
-
-
-def test_memory_that_cannot_be_acquired_is_an_error_and_the_rest_is_given_back() -> None:
-    first, second = CountingManager(), CountingManager({"acquire": ValueError("full")})
-    runtime = runtime_of(
-        FakeBackend("A", {Activation}, memory_manager=first),
-        FakeBackend("B", memory_manager=second),
-    )
-    model = Model(diamond(), runtime)
-    for _ in range(2):
-        with pytest.raises(BackendError, match=r"^B / acquire: .*ValueError\('full'\)"):
-            model(floats(1, 1, 1, 1))
-        assert (first.held, second.held) == (0, 0)
-
-
-def test_memory_that_cannot_be_given_back_is_an_error_and_the_model_works_afterwards() -> None:
-    manager = CountingManager({"release": ValueError("busy")})
-    model = Model(chain(), runtime_of(FakeBackend(memory_manager=manager)))
-    for _ in range(2):
-        with pytest.raises(BackendError, match=r"^Fake / release: .*busy"):
-            model(floats(1, 1, 1, 1))
-        assert manager.held == 0
 
 
 def test_a_closed_model_cannot_be_used_and_its_network_is_unloaded() -> None:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,7 @@ import pytest
 
 import armpy
 from armpy.backend import request_tuning
-from armpy.core import file_ownership as places
 from armpy.core.file_digest import content_digest
-from armpy.core.file_ownership import mark_choices
 from armpy.model import LoadOptions, LoadRequest, model_files
 from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
@@ -101,14 +98,6 @@ def test_a_change_that_no_time_shows_is_another_model(
     assert not armpy.load(digits).is_light
 
 
-@pytest.mark.parametrize("num_bytes", [0, 1000, 1 << 18, (1 << 20) + 1])
-def test_a_digest_is_that_of_the_whole_contents(tmp_path: Path, num_bytes: int) -> None:
-    path = tmp_path / "model.bin"
-    contents = np.random.default_rng(num_bytes).bytes(num_bytes)
-    path.write_bytes(contents)
-    assert content_digest(os.fspath(path)) == hashlib.sha256(contents).hexdigest()
-
-
 @NEEDS_NAMED_PIPES
 def test_a_digest_of_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -122,14 +111,6 @@ def test_a_name_that_no_file_can_have_is_not_looked_up(name: str) -> None:
     assert model_cache.cached_path(LoadRequest(name, LoadOptions())) is None
 
 
-def test_a_model_larger_than_any_entry_is_not_read_for_its_name(
-    digits: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model_cache, "LIMIT_BYTES", 4 * digits.stat().st_size - 4)
-    monkeypatch.delattr(model_cache, "content_digest")
-    assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is None
-
-
 @pytest.mark.parametrize("name", ["ARMPY_DUMP_GRAPHS", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG"])
 def test_what_only_ordinary_networks_do_is_not_kept(
     name: str, digits: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,15 +118,6 @@ def test_what_only_ordinary_networks_do_is_not_kept(
     assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is not None
     monkeypatch.setenv(name, "x")
     assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is None
-
-
-def test_objects_of_the_application_are_not_looked_up(digits: Path) -> None:
-    armpy.load(digits)
-    with armpy.Runtime() as runtime:
-        assert not armpy.load(digits, runtime=runtime).is_light
-    assert not armpy.load(digits, properties=armpy.NetworkProperties(profiling=True)).is_light
-    assert not armpy.load(digits, on_fallback="error").is_light
-    assert not armpy.load(digits.read_bytes()).is_light
 
 
 def test_the_switch_is_heard(digits: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
@@ -197,32 +169,6 @@ def test_a_cache_that_others_can_write_to_is_not_used(
     assert f"run: chmod -R go-w {cache.parent}" in warning
     (entry,) = ModelCache().verify()
     assert entry.problem == f"its directory {cache} can be written by everybody"
-
-
-@pytest.fixture
-def open_umask() -> Iterator[None]:
-    """What is made is for everybody, unless it is said otherwise."""
-    before = os.umask(0)
-    yield
-    os.umask(before)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("open_umask")
-def test_what_is_kept_is_the_users_own_whatever_the_umask(
-    digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "above" / "cache"
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(folder))
-    for module in (model_cache, verified):
-        monkeypatch.setattr(module, "cache_folder", places.cache_folder)
-    monkeypatch.setattr(places, "_CHOICES", "choices")
-    digits.chmod(0o600)
-    mark_choices()
-    assert [armpy.load(digits).is_light for _ in range(2)] == [False, True]
-    paths = [folder.parent, folder, *folder.rglob("*")]
-    assert {path.name for path in paths} >= {"models", "numba_acc", "choices"}
-    assert [path for path in paths if path.stat().st_mode & 0o077] == []
 
 
 @pytest.mark.slow
@@ -288,22 +234,6 @@ def save_sum(path: Path, weights: np.ndarray, location: str = "") -> Path:
     return path
 
 
-@pytest.mark.slow
-def test_the_oldest_go_when_there_is_no_room(
-    digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    armpy.load(digits)
-    (first,) = files(cache)
-    os.utime(first, (1, 1))
-    monkeypatch.setattr("armpy.model.archive.kept_models.LIMIT_BYTES", 5 * first.stat().st_size)
-    # More than find room: one is not kept if what it depends on changes while it is loaded, and
-    # other tests install packages.
-    for number in range(8):
-        armpy.load(digits, num_threads=1, memory_limit_bytes=(1 << 30) + number)
-    assert first not in files(cache)
-    assert len(files(cache)) == 5
-
-
 def shifted(contents: bytes) -> bytes:
     """A model of the same layout that answers otherwise: its largest constant has other signs."""
     model = bytearray(contents)
@@ -337,21 +267,6 @@ def test_what_took_a_models_place_while_it_was_loaded_is_not_kept_for_it(
     np.testing.assert_array_equal(armpy.load(digits)(image()), expected)
     np.testing.assert_array_equal(armpy.load(digits)(image()), expected)
     assert not list(cache.glob("*.tmp"))
-
-
-@NEEDS_REPLACEABLE_FILES
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("change", ["another", "none"])
-def test_a_model_stays_what_it_was_when_its_file_is_replaced(digits: Path, change: str) -> None:
-    contents = digits.read_bytes()
-    expected = armpy.load(digits)(image())
-    model = armpy.load(digits)
-    assert model.is_light
-    digits.unlink()
-    if change == "another":
-        digits.write_bytes(shifted(contents))
-    bound = model.bind({model.inputs[0].name: image()})
-    np.testing.assert_array_equal(next(iter(bound().values())), expected)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from armpy_testing.effort import effort
 from armpy_testing.models.control_flow import doubling
 from armpy_testing.models.networks import diamond, f32
 from tests.support.prepared_fuzz import KINDS, NEVER, mutation
-from tests.support.prepared_layouts import newest_layout, read_plainly
+from tests.support.prepared_layouts import read_plainly
 from tests.support.prepared_models import SHAPES, quantized, two_inputs
 
 files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
@@ -151,28 +151,6 @@ def test_sound_files_are_light_or_right(mapped: Sound, tmp_path: Path) -> None:
             assert results_of(model, graph) == expected
     assert are_light == [True, True, True, True, False]
     assert mapped.code
-
-
-def test_unsealed_code_would_be_seen(sound: Sound, tmp_path: Path) -> None:
-    """The watch above catches what it is for."""
-    with pytest.MonkeyPatch.context() as patch:
-        seen: list[bytes] = []
-
-        def watched(image: object) -> object:
-            seen.append(bytes(image.code))  # type: ignore[attr-defined]
-            raise ParserError("not today")
-
-        patch.setattr(files, "load_image", watched)
-        plain = read_plainly(sound.contents[0])
-        name = next(n for n in plain.sections if n.endswith("/code"))
-        other = bytes(len(plain.sections[name]))
-        manifest = {n: value for n, value in plain.manifest.items() if n != "sections"}
-        path = tmp_path / "model.armpy"
-        path.write_bytes(newest_layout(plain.sections | {name: other}, manifest))
-        armpy.load(path)
-    assert seen
-    assert seen[0] == other
-    assert other not in sound.code
 
 
 @pytest.mark.slow

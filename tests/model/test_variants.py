@@ -18,7 +18,6 @@ from armpy.model.related_models import MOST_KEPT
 from armpy.ops import FullyConnected, Reshape, Shape
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
-from tests.support.prepared_models import inputs_of, save_two_inputs
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 WEIGHTS = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -61,18 +60,6 @@ def test_a_reshape_across_rows_does_not_follow_a_changed_batch() -> None:
         pytest.raises(InvalidArgumentError, match=r"x \(3, 4\).*Reshape 'across'.*12 elements"),
     ):
         model.reshape({"x": (3, 4)})
-
-
-def test_other_dimensions_change_where_no_layer_is_made_for_them() -> None:
-    net = Network("relu")
-    net.output("y", net.add(RELU, net.input("x", f32(1, 4, 4))))
-    with on_reference(net) as model, model.reshape({"x": (2, 3)}) as other:
-        assert other(np.full((2, 3), -1, np.float32)).tolist() == [[0] * 3] * 2  # type: ignore[union-attr]
-    with (
-        on_reference(flattened()) as model,
-        pytest.raises(InvalidArgumentError, match=r"Reshape 'flat'.*convert the model again"),
-    ):
-        model.reshape({"x": (1, 2, 3)})
 
 
 def test_shapes_that_the_network_computes_follow() -> None:
@@ -155,16 +142,6 @@ def test_a_compiled_file_is_reshaped_and_shows_its_tensors(prepared: Path, is_by
     np.testing.assert_array_equal(outputs[output][0], single[0])
 
 
-def test_a_light_model_has_variants(tmp_path: Path) -> None:
-    path = save_two_inputs(tmp_path / "two.armpy")
-    with armpy.load(path) as model:
-        assert repr(model).startswith("Model('two': x FLOAT32 (?, 4), more FLOAT32 (?, 3) -> y")
-        assert model.is_light
-        outputs = model.run(inputs_of(), ["dense", "z"])
-        np.testing.assert_array_equal(outputs["z"], np.maximum(outputs["dense"], 0))
-        np.testing.assert_array_equal(outputs["z"], model.run(inputs_of())["z"])
-
-
 def two_steps() -> Network:
     """``y = relu(2 x + 1)``, with tensors "double", "sum" and "y"."""
     net = Network("two steps")
@@ -229,23 +206,6 @@ def test_state_that_cannot_be_shared_is_an_error() -> None:
         pytest.raises(InvalidArgumentError, match="Give them keys"),
     ):
         model.run({"x": floats(0)}, ["following"])
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["doubel"], "no such tensor.*Did you mean 'double'"),
-        (["zzzzz"], "Expected 'y', 'x', .*; got 'zzzzz'"),
-        ("double", "outputs are not given by name.*got 'double'"),
-        ([1], "got list"),
-    ],
-)
-def test_a_name_that_no_tensor_has_is_refused(names: Any, message: str) -> None:
-    with (
-        on_reference(two_steps()) as model,
-        pytest.raises(InvalidArgumentError, match=message),
-    ):
-        model.run({"x": floats(-3, 0, 2)}, names)
 
 
 def test_variants_are_kept_while_they_are_lately_used_and_unloaded_after_that() -> None:

@@ -22,7 +22,7 @@ from armpy.backend import (
     OptionValues,
     WorkloadInfo,
 )
-from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.errors import InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler, to_chrome_trace, to_json
@@ -30,7 +30,6 @@ from armpy_testing.backends.fake_backends import (
     FakeBackend,
     Handles,
     Outputs,
-    registry_of,
     runtime_of,
 )
 from armpy_testing.models.networks import diamond, floats
@@ -146,15 +145,6 @@ def test_totals_add_up_and_gauges_are_set() -> None:
     assert values(profiler) == {"bytes uploaded": 0, "queue length": 2.5}
 
 
-def test_the_same_counter_may_be_declared_once_more_and_keeps_its_value() -> None:
-    profiler, profiling = profile(UPLOADED)
-    profiling.add_to_counter("bytes uploaded", 5)
-    profiling.declare_counter(
-        Counter(*(UPLOADED.name, UPLOADED.unit, UPLOADED.kind), UPLOADED.description)
-    )
-    assert values(profiler) == {"bytes uploaded": 5}
-
-
 WRONG: list[tuple[Any, str]] = [  # Any: wrong types
     (Counter("bytes uploaded", "KiB"), "another counter of this name.*Expected total of unit 'B'"),
     (Counter(""), "has no name.*a name"),
@@ -183,13 +173,6 @@ def test_values_that_cannot_be_are_refused(name: str, value: Any, text: str) -> 
     with pytest.raises(InvalidArgumentError, match=text):
         profiling.add_to_counter(name, value)
     assert values(profiler) == {"bytes uploaded": 0}
-
-
-def test_a_counter_that_was_never_declared_is_an_error_of_the_layer_that_adds_to_it() -> None:
-    runtime = runtime_of(Counting([QUEUE]), profiling=True)
-    network = runtime.load_network(diamond())
-    with pytest.raises(InvalidArgumentError, match=r"^Npu / .*'bytes uploaded': no such counter"):
-        runtime.enqueue_workload(network, X)
 
 
 def test_contradictory_counters_leave_the_profile_without_the_backends_own(
@@ -242,23 +225,6 @@ def test_events_are_added_as_they_come() -> None:
     assert (tanh.operation, tanh.layer, tanh.kernel) == ("Tanh", "t", "tanh_f32")
 
 
-ODD: list[Any] = [  # Any: wrong types
-    "upload",
-    Measurement("upload", float("nan"), 1),
-    Measurement("upload", 0, -1),
-    Measurement("upload", 0, "long"),  # type: ignore[arg-type]  # wrong
-    LayerMeasurement("upload", 0, 1, layer=3),  # type: ignore[arg-type]  # wrong
-]
-
-
-@pytest.mark.parametrize("event", ODD)
-def test_events_that_cannot_be_are_refused(event: Measurement) -> None:
-    profiler, profiling = profile()
-    with pytest.raises(InvalidArgumentError, match=r"the measurement cannot be used"):
-        profiling.add_event(event)
-    assert not profiler.events
-
-
 def test_threads_lose_no_counts() -> None:
     profiler, profiling = profile(UPLOADED)
 
@@ -272,14 +238,3 @@ def test_threads_lose_no_counts() -> None:
     for thread in threads:
         thread.join()
     assert values(profiler) == {"bytes uploaded": 4000}
-
-
-def test_a_method_with_other_parameters_is_refused() -> None:
-    class Odd(FakeBackend):
-        def create_backend_profiling_context(  # type: ignore[override]  # wrong on purpose
-            self, options: OptionValues
-        ) -> IBackendProfilingContext | None:
-            return None
-
-    with pytest.raises(BackendUnavailableError, match=r"Expected create_.*\(options, profiling\)"):
-        registry_of(Odd()).get("Fake")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -123,33 +121,6 @@ def test_layers_are_spans_within_the_execution_within_the_application_s_span(spa
         assert span.end_time <= execute.end_time + 100_000
 
 
-def test_loading_is_spans_as_well(spans: Any) -> None:
-    with runtime_of(adder()) as runtime:
-        armpy.Model(product(), runtime, properties=PROFILED)
-    load = named(spans, "load")
-    inside = {s.name: s for s in spans.get_finished_spans() if s.name in ("validate", "prepare")}
-    assert set(inside) == {"validate", "prepare"}
-    assert inside["prepare"].parent.span_id == load.context.span_id
-    phases = {span.attributes["armpy.phase"] for span in spans.get_finished_spans()}
-    assert phases == {"validation", "compilation", "preparation"}
-
-
-def test_a_started_execution_is_part_of_who_started_it(spans: Any) -> None:
-    from opentelemetry import trace
-
-    with Runtime() as runtime:
-        model = armpy.Model(product(), runtime, properties=PROFILED)
-        spans.clear()
-        with trace.get_tracer("application").start_as_current_span("request"):
-            future = model.start({"x": X})
-        future.result()
-        model.close()
-    request, execute = named(spans, "request"), named(spans, "Execute")
-    queued = named(spans, "a free thread")
-    assert execute.context.trace_id == queued.context.trace_id == request.context.trace_id
-    assert queued.attributes["armpy.phase"] == "queueing"
-
-
 def test_an_execution_that_fails_is_a_span_that_failed(spans: Any) -> None:
     npu = FakeBackend("Npu", faults={"execute": armpy.BackendError("on fire")})
     with runtime_of(npu) as runtime:
@@ -184,32 +155,3 @@ def test_networks_that_are_not_profiled_make_no_spans(spans: Any) -> None:
     with Runtime() as runtime:
         armpy.Model(product(), runtime).run({"x": X})
     assert not spans.get_finished_spans()
-
-
-PROGRAM = """
-import sys
-import numpy as np
-import armpy
-from armpy.execution import NetworkProperties
-{setup}
-net = armpy.Network()
-x = net.input("x", armpy.TensorInfo((2,), armpy.DataType.FLOAT32))
-net.output("y", net.add(armpy.ops.ElementwiseBinary(), x, x))
-model = armpy.Model(net, properties=NetworkProperties(profiling=True))
-model.run({{"x": np.ones(2, np.float32)}})
-print(model.profiler.spans is None, "opentelemetry" in sys.modules)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("setup", "expected"), [("", "True False"), ("import opentelemetry.trace", "True True")]
-)
-def test_who_does_not_trace_pays_nothing(setup: str, expected: str) -> None:
-    if setup:
-        pytest.importorskip("opentelemetry.trace")
-    program = PROGRAM.format(setup=setup)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == expected

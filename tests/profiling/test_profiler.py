@@ -15,7 +15,7 @@ from armpy.backend import (
 from armpy.errors import BackendError
 from armpy.execution import Runtime
 from armpy.execution.programs.compiled_program import CompiledProgram
-from armpy.profiling import Profiler, to_chrome_trace, to_json
+from armpy.profiling import Profiler, to_chrome_trace
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import diamond, floats
 
@@ -132,33 +132,6 @@ def test_only_so_many_events_are_kept_and_the_others_counted(
     assert (len(profiler.events), profiler.num_dropped) == (2, 1)
     profiler.clear()
     assert profiler.num_dropped == 0
-
-
-def test_measurements_are_taken_once_for_events_and_statistics_of_one_report() -> None:
-    context = Measuring({"kernel": 1}, {"kernel": 100})
-    _, _, profiler = profiled(Measured(context))
-    report = json.loads(to_json(profiler))
-    assert report["statistics"][0]["total_us"] == 1
-    assert len(context.measurements) == 1
-
-
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        (ValueError("oops"), "raised ValueError"),
-        (None, "Expected dict; got None"),
-        ({"kernel": "long"}, "raised ValueError"),
-        ({"kernel": None}, "raised TypeError"),
-    ],
-)
-def test_wrong_measurements_are_an_error_once_and_the_profile_is_not_lost(
-    wrong: object, text: str
-) -> None:
-    runtime, network, profiler = profiled(Measured(Measuring(wrong)))
-    runtime.enqueue_workload(network, {"x": X})
-    with pytest.raises(BackendError, match=f"^Npu / take_measurements: .*{text}"):
-        profiler.statistics()
-    assert len(profiler.events) == 5
 
 
 def test_threads_may_add_to_one_profile() -> None:

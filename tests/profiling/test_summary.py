@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 from armpy_numba_acc import NumbaBackend
@@ -16,7 +15,6 @@ from armpy.backend import (
     IBackendInternal,
 )
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
-from armpy.execution.programs import state
 from armpy.graph import graphs_of
 from armpy.model import Model
 from armpy.profiling import (
@@ -33,7 +31,7 @@ from armpy_testing.backends.fake_backends import (
     registry_of,
     runtime_of,
 )
-from armpy_testing.models.networks import ADD, diamond, f32, floats
+from armpy_testing.models.networks import diamond, floats
 from armpy_testing.shared import shared_file
 
 
@@ -121,13 +119,6 @@ def test_rows_are_plain_and_make_up_the_whole() -> None:
     assert json.loads(json.dumps([first, second, around])) == [first, second, around]
 
 
-def test_what_a_backend_states_is_in_the_rows() -> None:
-    share = Share("Add 'a'", "Npu", "Add", "a", 1, 1000, {"operations": 12.0}, [1000])
-    summary = Summary(1, 1000, 1000, (share,), (), (), (), (), (), 0, 0, (1000,))
-    (row,) = summary.to_rows()
-    assert (row["operations"], row["operation"]) == (12.0, "Add")
-
-
 def test_quartiles_are_of_single_executions_and_one_without_the_layer_counts_as_none() -> None:
     runs = [(10, 12, 20), (20, 24, 40), (40, 40, 100), (100, 110, 120)]
     events = [
@@ -149,13 +140,6 @@ def test_named_commands_take_the_place_of_the_layer_that_they_lie_in() -> None:
     summary = summary_of(first, pad, last, layer(1, 9, "all", "PreCompiled"), execute(0, 10))
     assert us(summary.layers) == {"Convolution2d 'c'": 3.0, "Softmax 's'": 1.0}
     assert us(summary.overhead) == {AROUND: 4.0, BETWEEN: 2.0}
-
-
-def test_nameless_commands_are_parts_of_their_layer() -> None:
-    summary = summary_of(command(2, 3, "kernel"), layer(1, 5, "a"), execute(0, 6))
-    assert us(summary.layers) == {"Reshape 'a'": 4.0}
-    assert summary.layers[0].count == 2
-    assert us(summary.overhead) == {BETWEEN: 2.0}
 
 
 def test_layers_within_control_flow_have_its_name_in_front_and_are_not_counted_twice() -> None:
@@ -199,24 +183,6 @@ def test_preparations_within_an_execution_are_its_overhead() -> None:
         BETWEEN: 4.0
     }
     assert us(summary.load) == {"load": 4.0}
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        command(1, 8, "long"),  # beyond the end of its layer
-        command(0.5, 3, "early"),  # from before its layer
-        command(-3, 30, "around"),  # longer than the execution
-        command(4, 4, "instant"),
-        command(5, 5, "at the end"),
-    ],
-    ids=lambda e: e.name,
-)
-def test_times_that_a_backend_has_wrong_are_still_counted_once(odd: ProfilingEvent) -> None:
-    other = command(2, 4.5, "right")
-    summary = summary_of(odd, other, layer(1, 5, "a"), layer(5, 6, "b"), execute(0, 10))
-    assert us(summary.layers)["Reshape 'b'"] == 1.0
-    assert us(summary.layers)["Reshape 'a'"] == 4.0
 
 
 class AnnouncedLock:
@@ -295,29 +261,6 @@ def test_a_loop_is_summed_by_the_layers_that_it_runs(
     assert "While" in us(summary.operations)
 
 
-def test_threads_side_by_side_count_nothing_twice() -> None:
-    runtime = runtime_of(FakeBackend("Npu"), profiling=True)
-    network = runtime.load_network(diamond())
-    x = {"x": floats(-1, 0, 2, 5)}
-
-    def run() -> None:
-        for _ in range(20):
-            runtime.enqueue_workload(network, x)
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    profiler = runtime.get_profiler(network)
-    assert profiler is not None
-    summary = profiler.summary()
-    check_sums(summary)
-    assert summary.num_executions == 80
-    assert all(share.count == 80 for share in summary.layers)
-    assert summary.elapsed_ns <= summary.wall_ns
-
-
 def test_a_load_is_split_into_its_phases() -> None:
     runtime = runtime_of(FakeBackend("Npu"), profiling=True)
     network = runtime.load_network(diamond())
@@ -345,35 +288,6 @@ def test_a_load_is_split_into_its_phases() -> None:
     assert (summary.num_executions, summary.wall_ns) == (0, 0)
     profiler.clear()
     assert profiler.summary().load_ns == summary.load_ns
-
-
-def test_waits_for_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "threading", SimpleNamespace(Lock=AnnouncedLock))
-    runtime = runtime_of(profiling=True)
-    network = runtime.load_network(counting_up())
-    loaded = runtime.get_network(network)
-    profiler = runtime.get_profiler(network)
-    assert profiler is not None
-    lock = loaded.shared_state.lock
-    assert isinstance(lock, AnnouncedLock)
-    lock.acquire(blocking=False)
-    other = threading.Thread(target=runtime.enqueue_workload, args=(network, {"x": floats(1)}))
-    other.start()
-    lock.release_when_waited_for()
-    other.join()
-    summary = profiler.summary()
-    check_sums(summary)
-    assert us(summary.waiting)["the variables"] >= 10_000
-
-
-def counting_up() -> armpy.Network:
-    """What all inputs so far add up to."""
-    net = armpy.Network()
-    total = net.variable("total", f32(1))
-    value = net.add(ADD, net.input("x", f32(1)), total)
-    net.assign(total, value)
-    net.output("y", value)
-    return net
 
 
 def test_a_model_has_its_profile() -> None:

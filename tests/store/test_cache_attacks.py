@@ -227,13 +227,6 @@ def test_what_is_kept_in_another_layout_is_compiled_anew(head: object, tmp_path:
     assert run(tmp_path, 2)[1]
 
 
-def test_the_layout_that_the_test_above_changes_is_the_right_one(tmp_path: Path) -> None:
-    run(tmp_path, 2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CompiledParts, "look_up", with_head(head_of()))
-        assert run(tmp_path, 2)[1]
-
-
 def test_what_was_damaged_is_written_anew(tmp_path: Path) -> None:
     run(tmp_path, 2)
     for path in tmp_path.iterdir():
