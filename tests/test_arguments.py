@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,23 @@ import armpy
 from armpy import IsolationLimits, Runtime, RuntimeOptions
 from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizerOptions
-from armpy.errors import InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import chain
-from armpy_testing.odd_arguments import ODD, refuses_or_uses
+
+ODD: list[object] = [
+    *(-1, -(2**70), 2**62, 2**63, 2**70, True, 1.5, float("nan"), float("inf"), "3", None, [1]),
+    *(np.int64(-5), np.float32(2), np.float32(np.nan), np.bool_(True), object()),
+]
+
+
+def refuses_or_uses(call: Callable[[object], object]) -> None:
+    """Check that every odd argument is used, or refused as such."""
+    for argument in ODD:
+        with suppress(ArmpyError):
+            call(argument)
+
 
 X = {"x": np.ones(4, np.float32)}
 FIELDS = [

@@ -144,29 +144,6 @@ def test_the_core_by_itself_depends_on_the_backends_and_has_none() -> None:
     assert core["project"]["optional-dependencies"] == whole["project"]["optional-dependencies"]
 
 
-def test_tools_run_what_ci_runs() -> None:
-    run = (ROOT / ".ci" / "run").read_text("utf-8")
-    sessions = (ROOT / "noxfile.py").read_text("utf-8")
-    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
-    assert re.search(r"^ *\.ci/lint$", run, re.MULTILINE)
-    assert '".ci/lint"' in sessions
-    linted = (ROOT / ".ci" / "lint").read_text("utf-8")
-    tools = set(re.findall(r'^"\$bin/([\w-]+)"', linted, re.MULTILINE))
-    assert tools == {"ruff", "mypy", "lint-imports", "python"}
-    assert set(re.findall(r" \.venv/bin/([\w-]+)", hooks)) == tools
-    assert '\n.ci/forge "$bin"\n' in linted
-    assert "entry: .ci/forge\n" in hooks
-    assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
-
-
-def test_pytest_loads_no_plugin_of_armpy_alone() -> None:
-    assert "pytest11" not in project_of(ROOT)["entry-points"]
-    kit = project_of(ROOT / "extensions" / "conformance")
-    assert kit["entry-points"]["pytest11"] == {
-        "armpy_conformance": "armpy_conformance.pytest_plugin"
-    }
-
-
 def tools() -> dict[str, Any]:  # Any: TOML
     document: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     return document["tool"]  # type: ignore[no-any-return]  # as above
@@ -262,23 +239,6 @@ def test_tables_of_extensions_are_what_their_projects_announce() -> None:
         pytest.importorskip(library)
     script = ROOT / "lab" / "document_extensions.py"
     subprocess.run([sys.executable, str(script), "--check"], check=True, timeout=120)
-
-
-def test_no_other_text_of_the_core_names_an_extension() -> None:
-    names = re.compile(r"\barmpy[-_](" + "|".join(n[6:] for n in extension_tables.FOLDERS) + r")\b")
-    for path in (ROOT / "armpy").rglob("*.py"):
-        tree = ast.parse(path.read_text("utf-8"))
-        # Docstrings are documentation.
-        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        texts = (
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in prose
-        )
-        if path.stem != "extension_tables":
-            assert not any(map(names.search, texts)), path
 
 
 def test_the_page_on_support_states_what_the_project_declares() -> None:

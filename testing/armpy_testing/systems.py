@@ -6,7 +6,6 @@ A file of tests that imports such a system's modules calls ``pytest.importorskip
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 from contextlib import suppress
@@ -52,9 +51,6 @@ NEEDS_SHARED_MEMORY = pytest.mark.skipif(
 )
 NEEDS_SO_LIBRARIES = pytest.mark.skipif(
     sys.platform == "win32", reason="this system loads no libraries whose names end in .so"
-)
-NEEDS_STOPPED_PROCESSES = pytest.mark.skipif(
-    not hasattr(signal, "SIGSTOP"), reason=f"{_LACKS}signal that stops a process"
 )
 NEEDS_TRACE_FILES = pytest.mark.skipif(
     sys.platform == "win32", reason=f"{_LACKS}files for marks and names of a trace"

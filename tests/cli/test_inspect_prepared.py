@@ -9,8 +9,6 @@ import pytest
 import armpy
 from armpy_testing.command_line import Cli
 from armpy_testing.models.networks import RELU, f32
-from armpy_testing.signing_keys import write_signing_key
-from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_layouts import VERSION, read_plainly
 
 for library in ("click", "PIL"):
@@ -57,43 +55,6 @@ def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: 
     assert program["code_bytes"] == sizes.pop("code") > 0
     assert program["data_bytes"] == sum(sizes.values())
     assert program["about"]["target"] == "host"
-
-
-@pytest.mark.slow
-def test_the_text_has_the_same_facts(cli: Cli, compiled: str) -> None:
-    out = cli.out("inspect", compiled)
-    lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert f"Compiled model, version {VERSION}, by armpy {armpy.__version__}" in lines
-    assert lines[0] == "format: compiled by armpy"
-    assert "on disk" not in out  # where the file was made, and not here
-    assert "signature: none" in lines
-    assert any(line.startswith("NumbaAcc cortex-a72 10 ") for line in lines)
-    assert any(
-        line.endswith("foreign: it is for aarch64, and this is x86_64") for line in lines
-    ) or ("x86_64" not in out)
-
-
-@NEEDS_REPLACEABLE_FILES
-def test_a_signature_is_checked(cli: Cli, tmp_path: Path) -> None:
-    pytest.importorskip("cryptography")
-    key, path = write_signing_key(tmp_path / "key.pem"), tmp_path / "signed.armpy"
-    assert cli("compile", MODEL, "-o", path, "--sign", key.path)[0] == 0
-    contents = cli.document("inspect", path, "--trusted-key", f"{key.path}.pub")["prepared"]
-    assert (contents["signature"], contents["signer"]) == ("right", key.text)
-    assert "signed by the trusted key" in contents["trust"]
-    data = bytearray(path.read_bytes())
-    data[100] ^= 1  # of the signature
-    path.write_bytes(data)
-    assert cli.document("inspect", str(path))["prepared"]["signature"] == "wrong"
-
-
-@pytest.mark.slow
-def test_a_file_whose_code_is_refused_is_still_shown(cli: Cli, compiled: str) -> None:
-    Path(compiled).chmod(0o666)
-    contents = cli.document("inspect", compiled)["prepared"]
-    assert not contents["uses_code"]
-    assert "not signed" in contents["trust"]
-    assert "used" not in [use["status"] for use in contents["uses"]]
 
 
 def test_a_network_without_programs_is_shown(cli: Cli, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from armpy.cli.app import app
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
-from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
 
 pytest.importorskip("click")
 
@@ -135,13 +134,6 @@ def test_the_work_takes_what_the_options_are(name: str) -> None:
         assert passed >= {*parameters} - of_click - {"options", "given", "choices"}
     else:
         assert passed == {*parameters} - of_click
-
-
-@NEEDS_KIT
-@NEEDS_TOOLS
-def test_options_that_stand_apart_are_there() -> None:
-    options = {(command, name) for command, option in _options() for name in option.opts}
-    assert {*_APART, *_OF_OTHER_TYPES} <= options
 
 
 def test_options_of_one_name_have_one_type() -> None:

@@ -5,51 +5,24 @@ from __future__ import annotations
 import json
 import re
 from contextlib import redirect_stdout
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from armpy.cli.printer import Printer
 from armpy.cli.profile_report import (
-    CounterReport,
     PartReport,
     ProfileReport,
-    print_profile,
 )
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Share, Summary
 from armpy_testing.command_line import Cli, armpy_command
-from armpy_testing.models.tflite_writer import TfliteModel
 
 for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
-
-
-def test_parts_below_a_hundredth_are_one_row(capsys: pytest.CaptureFixture[str]) -> None:
-    def part(name: str, share: float) -> PartReport:
-        us = 1000 * share
-        return PartReport(name, "B", us, share, 1, name, name, name, {}, (us, us, us))
-
-    parts = (part("Conv", 0.98), part("Add", 0.009), part("Mul", 0.008), part("Neg", 0.003))
-    report = ProfileReport(1, 1.0, parts, parts, (), (), 1.0, parts, quartiles_ms=(1, 1, 1))
-    print_profile(Printer(), report)
-    out = capsys.readouterr().out
-    assert out.lstrip().startswith(
-        "Profile of 1 execution: shares are of 1.000 ms of wall time, medians and quartiles of one "
-        "execution (1000.0 us, 1000.0 to 1000.0 us)\n"
-    )
-    lines = [line.split() for line in out.splitlines()]
-    assert sum(line[-2:] == ["3", "more"] for line in lines) == 3  # kinds, layers, loading
-    assert not [line for line in lines if "Add" in line]
-    assert ["Slowest", "layers", "(1", "of", "4)"] in lines
-    few = replace(report, layers=parts[:2])
-    print_profile(Printer(), few)  # a row for one part would say less than the part
-    assert "Slowest layers (2 of 2)" in capsys.readouterr().out
 
 
 def test_layers_that_ran_as_one_are_named_by_their_short_names() -> None:
@@ -114,17 +87,6 @@ def test_a_profile_says_where_all_of_the_time_went(cli: Cli) -> None:
     assert ("compile", backend) in {(part["name"], part["backend"]) for part in profile["load"]}
 
 
-def test_counters_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    counter = CounterReport("bytes uploaded", "Npu", "B", 4096.0)
-    part = PartReport("Convolution2d", "", 5.0, 1.0)
-    profile = ProfileReport(1, 0.005, (part,), (part,), (), (), 0.0, (), (counter,))
-    print_run(RunReport("random", "all on Npu", {}, (), profile=profile))
-    lines = capsys.readouterr().out.splitlines()
-    first = lines.index("Counters")
-    assert lines[first + 1].split() == ["value", "unit", "backend", "counter"]
-    assert lines[first + 2].split() == ["4096", "B", "Npu", "bytes", "uploaded"]
-
-
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """Profiles of one model on two backends."""
@@ -177,36 +139,3 @@ def test_two_profiles_are_compared_layer_by_layer(traces: tuple[str, str], cli: 
     both = [c for c in comparison["layers"] if c["before_us"] and c["after_us"]]
     assert len(both) >= 7
     assert {(c["before"], c["after"]) for c in both} == {("CpuRef", "NumbaAcc")}
-
-
-def test_a_comparison_is_a_table_for_people(traces: tuple[str, str], cli: Cli) -> None:
-    lines = cli.out("profile", "compare", *traces, "--top", "2").splitlines()
-    assert re.fullmatch(
-        r"one execution: [\d.]+ us before, [\d.]+ us after \([\d.]+ times as fast\); of 5 "
-        r"executions and 5",
-        lines[0],
-    )
-    first = lines.index("By kind, the largest change first (us of one execution)")
-    assert lines[first + 1].split() == [
-        *("change", "before", "after", "times", "kind", "backend", "what")
-    ]
-    assert "CpuRef -> NumbaAcc" in "".join(lines[first + 2 :])
-    assert any(line.startswith("By layer, the largest change first (2 of ") for line in lines)
-
-
-def test_profiles_of_two_models_have_a_hint(
-    traces: tuple[str, str], tmp_path: Path, cli: Cli
-) -> None:
-    cli.out("profile", "compare", *traces)
-    file = TfliteModel()
-    graph = file.subgraph("main")
-    x, y = (graph.tensor(name, (1, 4), "FLOAT32") for name in ("x", "y"))
-    graph.operator("RELU", [x], [y])
-    graph.inputs(x)
-    graph.outputs(y)
-    (tmp_path / "other.tflite").write_bytes(file.to_bytes())
-    other = str(tmp_path / "other.json")
-    options = ["--backends", "CpuRef", "--profile", other]
-    assert armpy_command(["run", str(tmp_path / "other.tflite"), *options]) == 0
-    code, _, err = cli("profile", "compare", traces[0], other)
-    assert (code, "hint: no layer is in both profiles" in err) == (0, True)

@@ -60,13 +60,6 @@ def test_a_real_number_becomes_multiplier_and_shift(real: float, expected: tuple
     ) == expected
 
 
-@given(st.floats(2.0**-30, 2.0**29))
-def test_a_multiplier_has_31_bits_of_the_number(real: float) -> None:
-    multiplier, shift = quantize_multiplier(real)
-    exact = Fraction(real)
-    assert abs(Fraction(multiplier) * Fraction(2) ** (shift - 31) - exact) <= exact / (1 << 31)
-
-
 @given(st.one_of(st.floats(0, 2.0**33), st.floats(0, 1e-6), st.floats(0.25, 4)))
 def test_arrays_of_multipliers_are_those_of_single_numbers(real: float) -> None:
     multipliers_made = Multiplier.from_real([real, 0.5])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +22,32 @@ from armpy_testing.changed_arrays import (
     HARMLESS,
     HARMLESS_FOR_INPUTS,
     WRONG_FOR_INPUTS,
-    WRONG_FOR_OUTPUTS,
     Change,
 )
 from armpy_testing.models.networks import ADD, chain, f32, floats
 from armpy_testing.threads import in_threads
-from tests.support.borrowed_arrays import borrowed
+
+_NEW = 93  # PyArray_New's number in NumPy's table of functions
+_WRITABLE_CARRAY = 0x0501
+
+
+def borrowed(owner: Array, start: int, stop: int) -> Array:
+    """Some elements of a vector, as an array that does not say whose they are."""
+    core: Any = np._core if hasattr(np, "_core") else np.core  # Any: not typed
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    functions = pointer_of(core._multiarray_umath._ARRAY_API, None)
+    address = ctypes.cast(functions, ctypes.POINTER(ctypes.c_void_p))[_NEW]
+    number, pointer = ctypes.c_int, ctypes.c_void_p
+    sizes = ctypes.POINTER(ctypes.c_ssize_t)
+    kind = ctypes.py_object
+    signature = (kind, number, sizes, number, pointer, pointer, number, number, pointer)
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(address or 0)
+    shape = (ctypes.c_ssize_t * 1)(stop - start)
+    data = owner.ctypes.data + start * owner.itemsize
+    last = owner.itemsize, _WRITABLE_CARRAY, None
+    array: Array = new(np.ndarray, 1, shape, owner.dtype.num, None, data, *last)
+    return array
 
 
 @pytest.fixture
@@ -66,17 +88,6 @@ def test_an_input_that_does_not_fit_any_more_is_an_error(
 ) -> None:
     x, y = called(model)
     change(x)
-    with pytest.raises(InvalidArgumentError, match=text):
-        model.run({"x": x}, {"y": y})
-    called(model)
-
-
-@pytest.mark.parametrize(("change", "text"), WRONG_FOR_OUTPUTS.values(), ids=WRONG_FOR_OUTPUTS)
-def test_an_output_that_does_not_fit_any_more_is_an_error(
-    model: Model, change: Change, text: str
-) -> None:
-    x, y = called(model)
-    change(y)
     with pytest.raises(InvalidArgumentError, match=text):
         model.run({"x": x}, {"y": y})
     called(model)
@@ -188,14 +199,6 @@ def test_a_call_has_the_same_outcome_whether_arrays_that_fit_are_known_to_or_not
     assert outcome() == as_they_are
     monkeypatch.setattr(OutputSlot, "fits", lambda *_: False)
     assert outcome() == as_they_are
-
-
-def test_a_network_unloaded_without_its_model_is_an_error() -> None:
-    model = Model(chain(3), runtime_of())
-    x, y = called(model)
-    model.runtime.unload_network(model.network_id)
-    with pytest.raises(InvalidArgumentError, match="the network has been unloaded"):
-        model.run({"x": x}, {"y": y})
 
 
 @pytest.mark.slow

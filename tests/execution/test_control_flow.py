@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import tracemalloc
 import weakref
 from collections.abc import Sequence
@@ -241,24 +240,6 @@ class TestMemory:
         assert [network() for network in inner] == [None, None]
 
 
-def test_threads_run_one_loop_side_by_side() -> None:
-    model = Model(growing(40), runtime_of(loop_timeout_s=None))
-    wrong: list[object] = []
-
-    def work(first: int) -> None:
-        for _ in range(5):
-            count, values = model(ints(first), floats(7))
-            if count != 40 or values.shape != (41 - first,):
-                wrong.append((first, count, values.shape))
-
-    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 10, 20, 30)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
 class TestPlacement:
     """Control flow is the core's; the layers in its graphs are placed like any others."""
 
@@ -291,13 +272,6 @@ def test_outputs_of_unknown_shape_are_written_to_arrays_that_fit() -> None:
     np.testing.assert_array_equal(array, [5, 1, 1])
     with pytest.raises(InvalidArgumentError, match=r"output 'out1'|shape \(3,\); got float32 \(4,"):
         model.run(inputs, {"out1": np.zeros(4, np.float32)})
-
-
-def test_the_callers_interrupt_ends_a_loop() -> None:
-    backend = FakeBackend("Fake", {ElementwiseBinary}, faults={"execute": KeyboardInterrupt()})
-    model = Model(loop(3), runtime_of(backend))
-    with pytest.raises(KeyboardInterrupt):
-        model(ints(0))
 
 
 def _three(net: Network) -> Value:

@@ -12,19 +12,97 @@ from armpy_numba_acc.backend import NumbaBackend
 from armpy_reference import ReferenceBackend
 from armpy_reference.factory import ReferenceWorkloadFactory
 
-from armpy.backend import HostTensorHandle, IBackendInternal, WorkloadInfo
+from armpy.backend import (
+    HostTensorHandle,
+    IBackendInternal,
+    ITensorHandle,
+    ITensorHandleFactory,
+    MemorySource,
+    NetworkResources,
+    TensorHandleFactoryRegistry,
+    WorkloadInfo,
+)
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
+    Activation,
+    ElementwiseBinary,
     If,
     While,
 )
 from armpy.ops.operation import Array
-from armpy_testing.backends.fake_backends import registry_of
+from armpy.tensor import TensorInfo
+from armpy_testing.backends.device_memory import (
+    CopyingDeviceHandle,
+    DeviceBackend,
+    DeviceHandle,
+)
+from armpy_testing.backends.fake_backends import registry_of, runtime_of
 from armpy_testing.models.control_flow import applied, below, counting
-from armpy_testing.models.networks import ADD, RELU, f32, floats, ints
-from tests.support.copying_handles import CopyingHandle, copying
+from armpy_testing.models.networks import ADD, RELU, diamond, f32, floats, ints, placement_of
+
+
+class CopyingHandle(ITensorHandle):
+    """A tensor whose mapped elements are a copy, which `unmap` writes back.
+
+    `elements`: its contents; garbage if left out.
+    """
+
+    __slots__ = ("_copy", "_info", "elements", "num_open")
+
+    def __init__(self, info: TensorInfo, elements: Array | None = None) -> None:
+        self._info = info
+        if elements is None:
+            bytes_ = np.full(info.size_bytes, 1, np.uint8)
+            elements = bytes_.view(info.data_type.dtype).reshape(info.known_shape)
+        self.elements = elements
+        self.num_open = 0
+        self._copy = elements
+
+    @property
+    def info(self) -> TensorInfo:
+        return self._info
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        if not self.num_open:
+            self._copy = self.elements.copy()
+        self.num_open += 1
+        return self._copy
+
+    def unmap(self) -> None:
+        if not self.num_open:
+            raise RuntimeError(f"{self._info} is unmapped, but was not mapped")
+        self.num_open -= 1
+        self.elements = self._copy
+
+
+class CopyingHandleFactory(ITensorHandleFactory):
+    """Makes copying tensors, and keeps them; other backends may use them, too."""
+
+    factory_id = "test/copying"
+    import_sources = export_sources = MemorySource.MALLOC
+
+    def __init__(self) -> None:
+        self.made: list[CopyingHandle] = []
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        handle = CopyingHandle(info)
+        self.made.append(handle)
+        return handle
+
+
+def copying(backend: IBackendInternal) -> tuple[IBackendInternal, CopyingHandleFactory]:
+    """A backend whose tensors are copying ones, and what makes these."""
+    factory = CopyingHandleFactory()
+
+    def register(registry: TensorHandleFactoryRegistry, network: NetworkResources) -> None:
+        registry.register_factory(factory)
+
+    backend.register_tensor_handle_factories = register  # type: ignore[method-assign]
+    backend.get_handle_factory_preferences = lambda: [factory.factory_id]  # type: ignore[method-assign]
+    return backend, factory
+
 
 EXAMPLES = Path(__file__).parents[2] / "backends" / "dynamic_examples"
 
@@ -124,3 +202,26 @@ def test_workloads_of_an_example_end_their_access() -> None:
     factory.create_workload(ADD, info).execute(inputs, [output])
     assert output.elements.tolist() == [11, 32]
     assert not any(handle.num_open for handle in (*inputs, output))
+
+
+X = floats(-1, 0, 2, 5)
+KINDS = [DeviceHandle, CopyingDeviceHandle]
+
+
+@pytest.mark.parametrize("reader", KINDS)
+@pytest.mark.parametrize("writer", KINDS)
+def test_a_copy_between_two_devices_is_one_download_and_one_upload(
+    writer: type[DeviceHandle], reader: type[DeviceHandle]
+) -> None:
+    npu = DeviceBackend("Npu", {Activation}, kind=writer)
+    dsp = DeviceBackend("Dsp", {ElementwiseBinary}, kind=reader)
+    model = Model(diamond(), runtime_of(npu, dsp))
+    assert [p.layer for p in placement_of(model).layers if p.operation == "MemCopy"] == [
+        "[ x host -> Npu ]",
+        "[ top Npu -> Dsp ]",
+        "[ bottom Dsp -> host ]",
+    ]
+    for _ in range(4):
+        np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
+    assert (npu.memory.uploads, npu.memory.downloads) == (4, 4)
+    assert (dsp.memory.uploads, dsp.memory.downloads) == (4, 4)

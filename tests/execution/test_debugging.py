@@ -24,13 +24,9 @@ from armpy.errors import (
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import (
-    LONGEST_DESCRIPTION,
-    ask_backend,
     ask_method,
     call_backend,
     call_method,
-    describe,
-    read_backend,
 )
 from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
 from armpy_testing.models.networks import ADD, MUL, RELU, chain, diamond, f32, floats
@@ -175,14 +171,6 @@ class Renamed(Plugin):
     right = staticmethod(wrapped)  # type: ignore[assignment]  # as decorators do
 
 
-def test_right_answers_pass() -> None:
-    assert call_backend("A", Plugin().right, 2) == 2
-    assert ask_backend("A", int, Plugin().right, number=3) == 3
-    assert call_method("A", Plugin(), "right", 4) == 4
-    assert ask_method("A", (int, str), Plugin(), "right") == 1
-    assert read_backend("A", Plugin(), "size", int) == 5
-
-
 def test_errors_name_the_backend_and_the_contracts_method() -> None:
     with pytest.raises(BackendError, match=r"^A / wrong: the backend raised ValueError\('oops'\)"):
         call_backend("A", Plugin().wrong)
@@ -220,12 +208,6 @@ def test_an_error_that_is_not_whole_becomes_one_that_is() -> None:
         call_backend("A", fails)
 
 
-def test_long_answers_are_shortened() -> None:
-    text = describe("x" * 1000)
-    assert text.endswith("xxx...")
-    assert len(text) == LONGEST_DESCRIPTION + 3
-
-
 # What is no array for an input is refused with words that say what it is and what to do
 
 
@@ -252,10 +234,6 @@ class WithArray:
 class Failing:
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise RuntimeError("boom")
-
-
-class Odd:
-    pass
 
 
 @pytest.mark.parametrize(

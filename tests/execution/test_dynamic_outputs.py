@@ -184,12 +184,6 @@ def test_a_handle_has_its_shape_once_it_is_set() -> None:
     assert handle.map() is array
 
 
-def test_a_scalar_and_an_empty_tensor_are_shapes_like_others() -> None:
-    unknown = TensorInfo(None, DataType.FLOAT32)
-    assert DynamicTensorHandle(unknown).resize(()).shape == ()
-    assert DynamicTensorHandle(unknown).resize((0, 3)).shape == (0, 3)
-
-
 def test_cpu_ref_checks_outputs_whose_shape_is_declared() -> None:
     info = WorkloadInfo("w", (f32(5),), (f32(3), i32(3)), (None,))
     workload = PositivesWorkload(Positives(), info)

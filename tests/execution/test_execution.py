@@ -15,7 +15,6 @@ from armpy.backend import IWorkload
 from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Execution
-from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary
@@ -126,15 +125,6 @@ def test_names_that_are_missing_or_unknown_are_errors() -> None:
         model.bind([x])  # type: ignore[arg-type]  # on purpose
 
 
-def test_an_array_may_be_input_and_output() -> None:
-    x = floats(1, 2, 3, 4)
-    execution = Model(diamond(), runtime_of()).bind({"x": x}, {"y": x})
-    execution()
-    assert x.tolist() == [5, 9, 13, 17]
-    execution()
-    assert x.tolist() == [21, 37, 53, 69]
-
-
 @pytest.mark.parametrize("part", [lambda x: x, lambda x: x[:]], ids=["array", "view"])
 def test_an_input_that_an_output_overwrites_is_read_as_it_was(
     part: Callable[[Array], Array],
@@ -149,16 +139,6 @@ def test_an_input_that_an_output_overwrites_is_read_as_it_was(
     model.run({"x": array}, {"y": part(array), "z": total})
     assert array.tolist() == [2, 4, 6, 8]
     assert total.tolist() == [3, 6, 9, 12]
-
-
-def test_two_outputs_in_one_array_are_an_error() -> None:
-    net = Network()
-    x = net.input("x", f32(4))
-    for name in ("first", "second"):
-        net.output(name, net.add(ADD, x, net.constant(floats(3))))
-    y = floats(0, 0, 0, 0)
-    with pytest.raises(InvalidArgumentError, match="overlap"):
-        Model(net, runtime_of()).bind({"x": floats(1, 2, 3, 4)}, {"first": y, "second": y[:]})
 
 
 @pytest.mark.sampled(2)
@@ -221,17 +201,6 @@ def test_two_threads_in_one_execution_are_an_error_of_the_second() -> None:
     assert execution()["y"].tolist() == [2, 3, 4, 5]
 
 
-def test_an_execution_of_a_closed_model_says_so() -> None:
-    model = Model(chain(3), runtime_of(CompilingBackend()))
-    execution = model.bind({"x": floats(1, 2, 3, 4)})
-    model.close()
-    assert execution.is_closed
-    with pytest.raises(InvalidArgumentError, match="unloaded"):
-        execution()
-    with pytest.raises(InvalidArgumentError, match="closed"):
-        model.bind({"x": floats(1, 2, 3, 4)})
-
-
 def test_an_execution_that_is_under_way_when_the_model_is_closed_comes_to_its_end() -> None:
     backend = BindingBackend()
     model = Model(chain(1), runtime_of(backend))
@@ -240,27 +209,6 @@ def test_an_execution_that_is_under_way_when_the_model_is_closed_comes_to_its_en
     assert execution()["y"].tolist() == [2, 3, 4, 5]
     with pytest.raises(InvalidArgumentError, match="unloaded"):
         execution()
-
-
-def test_a_bound_network_with_variables_counts_on() -> None:
-    model = Model(counter(), runtime_of())
-    execution = model.bind({"x": floats(1)})
-    assert [float(execution()["y"][0]) for _ in range(3)] == [1, 2, 3]
-    assert model(floats(10)).tolist() == [13]  # type: ignore[union-attr]
-    assert execution()["y"].tolist() == [14]
-    model.reset_state()
-    assert execution()["y"].tolist() == [1]
-
-
-def counter(key: str | None = None) -> Graph:
-    """``y = sum of all x so far``."""
-    net = Network()
-    x = net.input("x", f32(1))
-    total = net.variable("total", f32(1), key=key)
-    y = net.add(ADD, x, total)
-    net.assign(total, y)
-    net.output("y", y)
-    return net.build()
 
 
 def test_memory_is_held_while_a_bound_execution_runs() -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from armpy import DebugValue, NetworkProperties, ops
 from armpy.backend import (
@@ -22,11 +19,8 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
-from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, UnaryOperation
-from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
     FakeBackend,
     Handles,
@@ -38,7 +32,6 @@ from armpy_testing.models.control_flow import below, counting
 from armpy_testing.models.networks import (
     ADD,
     MUL,
-    RELU,
     chain,
     f32,
     floats,
@@ -199,66 +192,3 @@ def test_memory_that_a_backend_cannot_acquire_is_a_failure() -> None:
 
 
 # Random networks across backends of every kind give what plain NumPy gives
-
-
-NEG = ElementwiseUnary(UnaryOperation.NEG)
-RANDOM_X = floats(-3, -1, 0, 2)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A random network: what each layer computes and which layers (-1 is the input) it reads."""
-
-    kinds: tuple[str, ...]
-    reads: tuple[tuple[int, int], ...]
-    results: frozenset[int]
-    chunks: tuple[int, ...]
-
-    def graph(self) -> Graph:
-        net = Network()
-        values: dict[int, Value] = {-1: net.input("x", f32(4))}
-        for number, (kind, (first, second)) in enumerate(zip(self.kinds, self.reads, strict=True)):
-            a, b = values[first], values[second]
-            if kind == "add":
-                values[number] = net.add(ADD, a, b)
-            else:
-                values[number] = net.add(RELU if kind == "relu" else NEG, a)
-        for number in sorted(self.results):
-            net.output(f"y{number}", values[number])
-        return net.build()
-
-    def expected(self) -> dict[str, Array]:
-        values: dict[int, Array] = {-1: RANDOM_X}
-        for number, (kind, (first, second)) in enumerate(zip(self.kinds, self.reads, strict=True)):
-            a, b = values[first], values[second]
-            values[number] = {"add": a + b, "relu": np.maximum(a, 0), "neg": -a}[kind]
-        return {f"y{number}": values[number] for number in sorted(self.results)}
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    count = draw(st.integers(1, 16))
-    kinds = draw(st.lists(st.sampled_from(["add", "relu", "neg"]), min_size=count, max_size=count))
-    reads = [
-        (draw(st.integers(-1, number - 1)), draw(st.integers(-1, number - 1)))
-        for number in range(count)
-    ]
-    results = draw(st.sets(st.integers(-1, count - 1), min_size=1, max_size=4))
-    chunks = draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
-    return Case(tuple(kinds), tuple(reads), frozenset(results), tuple(chunks))
-
-
-def check(case: Case, *backends: FakeBackend) -> Model:
-    """Run a case and compare."""
-    model = Model(case.graph(), runtime_of(*backends))
-    for _ in range(2):
-        results = model.run({"x": RANDOM_X})
-        for name, expected in case.expected().items():
-            np.testing.assert_array_equal(results[name], expected, err_msg=name)
-    return model
-
-
-@pytest.mark.slow
-@given(cases())
-def test_backends_that_share_memory(case: Case) -> None:
-    check(case, FakeBackend("A", {ElementwiseBinary}), FakeBackend("B", {Activation}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import threading
 
@@ -25,7 +24,7 @@ from armpy.model import Model
 from armpy.ops import BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array
 from armpy_testing.backends.device_memory import ImportingDevice, raising, shared
-from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.effort import effort
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, i32
 from armpy_testing.systems import NEEDS_SHARED_MEMORY
@@ -365,58 +364,6 @@ def test_memory_that_was_not_imported_is_no_tensor() -> None:
 # Odd networks
 
 
-@NEEDS_SHARED_MEMORY
-def test_one_value_under_two_names_can_be_imported_for_each() -> None:
-    net = Network()
-    x = net.input("x", f32(4))
-    y = net.add(ADD, x, x)
-    for name in ("a", "b", "c"):
-        net.output(name, y)
-    npu = ImportingDevice()
-    with Model(net.build(), runtime_of(npu)) as model:
-        memories = {name: shared(np.zeros(4, np.float32)) for name in ("a", "b")}
-        tensors = model.import_outputs(memories)
-        results = model.run({"x": X}, tensors)
-        assert [elements(memory) for memory in memories.values()] == [(2 * X).tolist()] * 2
-        assert results["c"].tolist() == (2 * X).tolist()
-        results = model.run({"x": X}, {"b": tensors["b"]})
-        assert results["a"].tolist() == results["c"].tolist() == (2 * X).tolist()
-
-
-@NEEDS_SHARED_MEMORY
-def test_held_working_memory_is_for_memory_of_the_host() -> None:
-    with Model(chain(3), runtime_of()) as model, model.create_working_memory() as memory:
-        x = model.import_inputs({"x": shared(X)})["x"]
-        assert memory.run({"x": x})["y"].tolist() == (X + 3).tolist()
-    with imported_by(ImportingDevice()) as model, model.create_working_memory() as memory:
-        x = model.import_inputs({"x": shared(X)})["x"]
-        with pytest.raises(
-            InvalidArgumentError, match=r"for executions with arrays\. Got an imported tensor"
-        ):
-            memory.run({"x": x})
-
-
-@NEEDS_SHARED_MEMORY
-def test_threads_share_an_imported_input() -> None:
-    npu = ImportingDevice()
-    with imported_by(npu) as model:
-        x = model.import_inputs({"x": shared(X)})["x"]
-        targets = [shared(np.zeros(4, np.float32)) for _ in range(4)]
-        tensors = [model.import_outputs({"y": target})["y"] for target in targets]
-
-        def execute(y: ImportedTensor) -> None:
-            for _ in range(50):
-                model.run({"x": x}, {"y": y})
-
-        threads = [threading.Thread(target=execute, args=[y]) for y in tensors]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert [elements(target) for target in targets] == [(X + 3).tolist()] * 4
-        assert npu.transfers == (0, 0)
-
-
 OPERATIONS = {"add": ADD, "sub": SUB, "max": MAX, "relu": RELU}
 
 
@@ -470,33 +417,3 @@ def test_results_are_those_of_plain_arrays_whatever_is_imported(
             results = model.run(inputs, outputs)
             for name, right in expected.items():
                 np.testing.assert_array_equal(np.asarray(results[name]), right, name)
-
-
-@NEEDS_SHARED_MEMORY
-def test_a_1_1_backend_in_host_memory_imports_as_the_host_does() -> None:
-    with Model(chain(3), runtime_of(FakeBackend())) as model:
-        x = model.import_inputs({"x": shared(X)})["x"]
-        assert x.backends == ("Fake",)
-        np.testing.assert_array_equal(model(x), X + 3)
-
-
-@NEEDS_SHARED_MEMORY
-def test_started_executions_and_those_with_a_deadline_use_imported_memory() -> None:
-    npu = ImportingDevice()
-    with imported_by(npu) as model:
-        target = shared(np.zeros(4, np.float32))
-        x = model.import_inputs({"x": shared(X)})["x"]
-        y = model.import_outputs({"y": target})["y"]
-        assert model.start({"x": x}, {"y": y}).result() == {"y": y}
-        assert elements(target) == (X + 3).tolist()
-        target.map()[:] = 0
-        assert asyncio.run(model.run_async({"x": x}, {"y": y})) == {"y": y}
-        assert elements(target) == (X + 3).tolist()
-        target.map()[:] = 0
-        model.bind({"x": x}, {"y": y}, deadline_s=60.0)()
-        assert elements(target) == (X + 3).tolist()
-        assert npu.transfers == (0, 0)
-        x.close()
-        with pytest.raises(InvalidArgumentError, match="the imported tensor is closed"):
-            model.start({"x": x}, {"y": y}).result()
-        assert npu.unimported == [npu.imported[0][0]]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
@@ -34,7 +34,7 @@ from armpy_testing.backends.fake_backends import (
     runtime_of,
 )
 from armpy_testing.effort import effort
-from armpy_testing.models.networks import ADD, chain, diamond, f32, floats, i32, ints, placement_of
+from armpy_testing.models.networks import ADD, chain, diamond, f32, floats, i32, ints
 from armpy_testing.shared import shared_file
 
 
@@ -118,18 +118,6 @@ def test_arrays_of_the_caller_are_let_go_after_an_execution() -> None:
     del x, result
     gc.collect()
     assert [array() for array in arrays] == [None, None]
-
-
-@pytest.mark.slow
-def test_arrays_of_the_caller_are_let_go_after_a_failure() -> None:
-    model = Model(diamond(), runtime_of(FakeBackend(faults={"execute": ValueError("oops")})))
-    x = floats(1, 2, 3, 4)
-    with pytest.raises(ArmpyError):
-        model(x)
-    array = weakref.ref(x)
-    del x
-    gc.collect()
-    assert array() is None
 
 
 class Noting(FakeBackend):
@@ -255,15 +243,6 @@ def test_a_runtime_goes_with_its_last_model_without_the_collector(directory: Pat
 
 
 @pytest.mark.slow
-def test_a_model_keeps_its_runtime_s_modules(directory: Path) -> None:
-    model = Model(chain(), Runtime(RuntimeOptions(backends=["TestDynamic"])))
-    gc.collect()
-    assert private_modules()
-    assert placement_of(model).layers_by_backend == {"TestDynamic": 3}
-    model(X)
-
-
-@pytest.mark.slow
 def test_a_registry_that_is_dropped_forgets_what_it_imported(directory: Path) -> None:
     registry = BackendRegistry.discover(PluginOptions())
     backend = registry.get("TestDynamic")
@@ -333,32 +312,6 @@ for name, call in calls.items():
 assert (model(given) == given).all()
 """
 
-WITHOUT_FOLDER = """\
-import os, sys
-import numpy as np
-os.chdir(sys.argv[2])
-os.rmdir(sys.argv[2])
-import armpy
-from armpy import Runtime, RuntimeOptions
-model = armpy.load(sys.argv[1], backends=["CpuRef"])
-model.save(sys.argv[3])
-again = armpy.load(sys.argv[3], backends=["CpuRef"])
-given = {s.name: np.ones([n or 1 for n in s.shape], s.data_type.dtype) for s in model.inputs}
-for name, result in model.run(given).items():
-    assert (again.run(given)[name] == result).all()
-for options in (RuntimeOptions(isolation="process"), RuntimeOptions(probe=True)):
-    Runtime(options).close()
-for call in (
-    lambda: armpy.load("relative.tflite"),
-    lambda: model.save("relative.armpy"),
-    lambda: armpy.load(sys.argv[1]).run(given),  # whatever Numba does without a folder
-):
-    try:
-        call()
-    except armpy.ArmpyError as error:
-        print(error)
-"""
-
 
 def done(program: str, *arguments: str, folder: Path) -> str:
     """What a program prints."""
@@ -379,16 +332,3 @@ def test_process_without_memory_gets_armpys_error(tmp_path: Path) -> None:
     errors = {"MemoryLimitError", "BackendError", "BackendCapabilityError", "QueueFullError"}
     assert set(outcomes) <= errors | {"answered"}
     assert outcomes.count("MemoryLimitError") >= 5, lines
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="folders in use cannot be removed there")
-def test_process_whose_folder_was_removed_loads_and_runs(tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    place = str(tmp_path / "model.armpy")
-    printed = done(
-        WITHOUT_FOLDER, str(shared_file(*MODEL)), str(gone), place, folder=tmp_path / "cache"
-    )
-    assert "relative.tflite: no such file" in printed
-    assert "cannot be written" in printed

@@ -23,7 +23,7 @@ from armpy.backend import (
     SavedProgram,
     TensorHandleFactoryRegistry,
 )
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -179,16 +179,6 @@ def test_targets_are_those_of_all_backends() -> None:
     ]
     assert known_targets(backends) == {"host": ["Plain", "Acme"], "acme-2": ["Acme"]}
     check_targets(["acme-2", "host"], backends)
-
-
-def test_without_backends_there_is_this_machine() -> None:
-    check_targets(["host"], [])
-
-
-@pytest.mark.parametrize("targets", ["acme", None, [3], {"acme": 1}])
-def test_what_is_no_list_of_names_is_refused(targets: object) -> None:
-    with pytest.raises(BackendError, match="Acme / targets"):
-        targets_of(backend("Acme", ForMany(targets)))
 
 
 def test_an_unknown_target_names_the_nearest() -> None:

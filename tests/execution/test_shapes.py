@@ -24,7 +24,6 @@ from armpy.ops import ExpandDims, Reshape, Squeeze
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
-    OwnMemoryBackend,
     runtime_of,
 )
 from armpy_testing.models.networks import (
@@ -35,7 +34,6 @@ from armpy_testing.models.networks import (
     floats,
     i32,
     ints,
-    placement_of,
 )
 
 
@@ -118,23 +116,6 @@ def test_a_part_of_a_file_that_waits_for_shapes_does_not_blame_the_file() -> Non
     assert caught.value.__suppress_context__
 
 
-def test_what_has_led_to_an_error_of_a_waiting_part_stays_its_cause() -> None:
-    net = Network()
-    net.output("y", net.add(RELU, net.input("a", f32(None))))
-    cause = ValueError("of a library")
-    with pytest.raises(LayerValidationError) as caught, call_shapes_named(net.build(), [(4,)]):
-        raise ParserError("the axis is not there") from cause
-    assert caught.value.__cause__ is cause
-
-
-def test_reshaping_open_inputs_does_not_blame_the_file() -> None:
-    net = Network()
-    a, b = (net.input(name, f32(None)) for name in ("a", "b"))
-    net.output("y", net.add(ADD, a, b))
-    with pytest.raises(InvalidArgumentError, match=r"Choose other shapes\.$"):
-        Model(net, runtime_of()).reshape({"a": (2,), "b": (3,)})
-
-
 @pytest.mark.slow
 def test_memory_does_not_grow_over_200_shapes() -> None:
     model = Model(chain(3, (None,)), runtime_of(CompilingBackend()))
@@ -165,14 +146,6 @@ def test_a_shape_that_depends_on_values_is_found_while_running() -> None:
         np.testing.assert_array_equal(y, (X + 1).reshape(shape))
         np.testing.assert_array_equal(again, shape)
         np.testing.assert_array_equal(moved, X + 1)
-
-
-def test_copies_are_in_no_partition_of_a_stepwise_networks_report() -> None:
-    model = Model(shape_given(), runtime_of(OwnMemoryBackend("Npu")))
-    model(X, ints(3, 2))
-    copies = [layer for layer in placement_of(model).layers if layer.operation == "MemCopy"]
-    assert len(copies) == placement_of(model).num_copies == 6
-    assert {layer.partition for layer in copies} == {-1}
 
 
 def test_an_operand_that_does_not_fit_is_an_error_of_its_layer_and_the_model_works_on() -> None:

@@ -21,7 +21,7 @@ from armpy.model import Model
 from armpy.ops import Concat, ElementwiseBinary
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, registry_of
-from armpy_testing.models.networks import ADD, RELU, f32, placement_of
+from armpy_testing.models.networks import RELU, f32, placement_of
 
 X = np.array([-1, 0, 3], np.float32)
 
@@ -200,23 +200,6 @@ def test_layers_run_on_the_backend_that_they_are_assigned_to(
     placement = placement_of(model)
     assert "".join(layer.backend for layer in placement.layers if layer.partition >= 0) == backends
     assert placement.fallbacks == 0
-
-
-def test_the_name_of_an_operator_assigns_all_layers_that_it_became() -> None:
-    net = Network()
-    x = net.input("x", f32(3))
-    doubled = net.add(ADD, x, x, name="Identity:sum")
-    net.output("y", net.add(RELU, net.add(RELU, doubled, name="Identity"), name="Identity_1"))
-    ids = ["A", "B"]
-    registry = registry_of(*map(running, ids))
-    options = RuntimeOptions(backends=ids, registry=registry, affinity={"Identity": "B"})
-    placement = placement_of(Model(net.build(), Runtime(options)))
-    assert [layer.backend for layer in placement.layers if layer.partition >= 0] == ["B", "B", "A"]
-
-
-def test_an_affinity_of_the_wrong_type_is_an_error() -> None:
-    with pytest.raises(InvalidArgumentError, match="affinity: the argument has the wrong type"):
-        RuntimeOptions(affinity={"relu": 1})  # type: ignore[dict-item]
 
 
 def test_a_layer_that_its_backend_refuses_is_an_error_with_the_reason() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 from pathlib import Path
 
@@ -226,18 +225,6 @@ def test_wrong_arrays_are_refused_alike_in_every_step(value: object, earlier_ste
         state.run({"nothing": value})
     state(rows(1))
     assert state.length == earlier_steps + 1
-
-
-@pytest.mark.parametrize("pairs", [{"past": ["present"]}, {"past": None}, {"past": {}}, 3])
-def test_pairs_of_other_things_than_names_are_refused(pairs: object) -> None:
-    with pytest.raises(armpy.InvalidArgumentError, match=re.escape(str(pairs))):
-        growing().state(pairs)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("limit", [-1, 0, 2**31, 2**62, 1.5, "1"])
-def test_limits_that_cannot_be_are_refused(limit: object) -> None:
-    with pytest.raises(armpy.InvalidArgumentError, match=r"state\.limit"):
-        growing().state(PAIRS, limit=limit)  # type: ignore[arg-type]
 
 
 def test_a_buffer_needs_a_limit() -> None:

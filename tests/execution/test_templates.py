@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,13 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from armpy_numba_acc.program import constant_pool
-from armpy_numba_acc.program.offered import offer_constants
 
 import armpy
 from armpy.backend import Capabilities, Capability
 from armpy.core.symbolic import SymbolicTrace
-from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.execution.memory.idle_release import watchdog
 from armpy.execution.programs.compiled_program import SizedNetwork
@@ -266,26 +262,6 @@ def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(saved(rows)), expected)
 
 
-@pytest.mark.slow
-def test_what_another_program_has_outlives_it() -> None:
-    data = weights(5, 64, 64)
-    slack = np.zeros(constant_pool.SLACK_BYTES // 4, np.float32)
-    constants = np.concatenate([np.zeros(64, np.float32), data.reshape(-1), slack]).view(np.uint8)
-    offer_constants(constants)
-    shared = constant_pool.share_bytes(data)
-    assert np.shares_memory(shared, constants)
-    del constants
-    gc.collect()
-    np.testing.assert_array_equal(shared.view(np.float32).reshape(64, 64), data)
-    assert not np.shares_memory(constant_pool.share_bytes(data + 1), shared)
-
-
-def test_constants_without_bytes_after_them_are_not_shared() -> None:
-    constants = weights(6, 64, 64).reshape(-1).view(np.uint8)
-    offer_constants(constants)  # kernels would read beyond its end
-    assert not np.shares_memory(constant_pool.share_bytes(constants), constants)
-
-
 def test_shapes_are_prepared_together_without_becoming_the_latest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -388,22 +364,3 @@ def test_turns_of_sizes_that_come_again_are_not_resized_again(
     assert 1 <= max(counts) < 40
     model.free_working_memory()
     np.testing.assert_array_equal(model(ints(0), floats(9, 8))[1], expected)
-
-
-def test_more_memory_than_is_allowed_is_an_error_as_ever() -> None:
-    net = perceptron()
-    options = RuntimeOptions(backends=BACKENDS, num_threads=1, memory_limit_bytes=100_000)
-    model = Model(net, Runtime(options))
-    for size in (2, 3, 30, 31):
-        model(values(size, net))
-    assert is_resized(model)
-    with pytest.raises(MemoryLimitError, match="needs too much memory"):
-        model(values(5000, net))
-
-
-def test_shapes_that_do_not_fit_are_refused_as_ever() -> None:
-    net = perceptron()
-    model = warmed(net, 2, 3)
-    model(values(30, net))
-    with pytest.raises(InvalidArgumentError, match=r"\(\?, 16\); got \(30, 17\)"):
-        model(np.zeros((30, 17), np.float32))

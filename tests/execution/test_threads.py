@@ -71,21 +71,6 @@ def test_backends_memory_is_held_once_for_overlapping_executions() -> None:
     assert (manager.held, manager.most_held) == (0, 1)
 
 
-@pytest.mark.slow
-def test_threads_with_shapes_of_their_own_get_their_own_answers_and_outputs() -> None:
-    model = Model(chain(2, (None,)), runtime_of(program_cache_size=3))
-
-    def work(number: int) -> None:
-        for turn in range(40):
-            size = 1 + (number + turn) % 5
-            out = np.zeros(size, np.float32)
-            x = np.full(size, number, np.float32)
-            result = model.run({"x": x}, {"y": out} if turn % 2 else None)["y"]
-            np.testing.assert_array_equal(result, x + 2)
-
-    assert in_threads(work) == []
-
-
 class Slow(FakeBackend):
     """Counts how many workloads it makes."""
 

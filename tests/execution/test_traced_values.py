@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from armpy_numba_acc.passes import lower_region
 
-from armpy.backend.control_flow import is_for_one_turn
 from armpy.core.symbolic import SymbolicTrace
-from armpy.errors import UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.programs.traced.trace import (
     MOST_TRACED,
@@ -119,22 +116,6 @@ def test_values_and_shapes_that_change_together_need_no_preparation_of_their_own
     assert max(prepared) <= ORDINARY_PROGRAMS
     for inputs, y in calls:
         np.testing.assert_array_equal(load(make, None).run(inputs)["y"], y)
-
-
-def test_a_trace_that_is_refused_is_no_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def lower(*arguments: Any) -> Any:  # Any: they are passed on
-        if is_for_one_turn():
-            raise UnimplementedError("no traced sizes")
-        return lower_region(*arguments)
-
-    monkeypatch.setattr("armpy_numba_acc.passes.lower_region", lower)
-    model = load(repeated)
-    for number in range(1, ORDINARY_PROGRAMS + 4):
-        y = model.run({"x": X, "sizes": np.array([2, number], np.int32)})["y"]
-        np.testing.assert_array_equal(y, np.maximum(np.tile(X, (2, number)), 0))
-    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 def test_refused_traces_are_tried_again_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:

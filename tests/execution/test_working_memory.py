@@ -132,14 +132,6 @@ def test_what_an_arena_raises_costs_the_backend_its_layers_and_the_arena_goes_ba
     assert [arena.is_released for arena in backend.memory.arenas] == [True]
 
 
-def test_the_last_backends_own_error_comes_out_of_the_first_execution() -> None:
-    backend = DeviceBackend(memory=Memory(0))
-    model = Model(chain(), runtime_of(backend, backends=["Npu"]), properties=NEXT)
-    for call in (lambda: model(X), model.warm_up, model.create_working_memory):
-        with pytest.raises(MemoryLimitError, match=r"^Npu / .*create_arena: the device is full"):
-            call()
-
-
 class Gated(DeviceBackend):
     """Executes only when it is let."""
 
@@ -210,19 +202,6 @@ def test_idle_working_memory_is_given_back_on_request_and_made_anew_by_the_next_
     held.close()
     runtime.free_working_memory()
     assert backend.memory.used_bytes == 0
-
-
-def test_everything_goes_back_with_the_model() -> None:
-    backend = DeviceBackend()
-    model = Model(chain(4, MEBI), runtime_of(backend))
-    memory = model.create_working_memory()
-    model.close()
-    assert memory.is_closed
-    with pytest.raises(InvalidArgumentError, match="the network has been unloaded"):
-        memory.run({"x": np.zeros(MEBI, np.float32)})
-    del model
-    assert backend.memory.used_bytes == 0
-    assert all(arena.is_released for arena in backend.memory.arenas)
 
 
 def test_one_thread_at_a_time_has_it_and_it_goes_when_that_is_done() -> None:

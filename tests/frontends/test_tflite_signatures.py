@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from pathlib import Path
 
 import pytest
 
 import armpy
 from armpy import Model, Runtime
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
-from armpy.graph.network import Network
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 from armpy_testing.models.networks import floats
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
-from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 
 def read(graph: Subgraph, name: str) -> Tensor:
@@ -86,15 +80,6 @@ def test_signatures_share_variables(backend: str) -> None:
         assert shown(model) == {"total": [52, 103], "kept": [51, 102]}
 
 
-def test_resetting_the_state_of_one_resets_that_of_all() -> None:
-    with armpy.load(counters().to_bytes(), backends=["CpuRef"], signature="add") as model:
-        model(floats(1, 1))
-        model.signature("keep")()
-        model.signature("show").reset_state()
-        assert shown(model) == {"total": [1, 2], "kept": [5, 6]}
-        assert added(model, 1, 1) == [2, 3]
-
-
 def test_closing_a_model_closes_those_of_its_other_signatures() -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
     model = armpy.load(counters().to_bytes(), runtime=runtime)
@@ -114,60 +99,11 @@ def test_closing_a_model_closes_those_of_its_other_signatures() -> None:
         model.signature("show")
 
 
-@NEEDS_REPLACEABLE_FILES
-def test_another_signature_is_not_read_from_a_file_that_was_replaced(tmp_path: Path) -> None:
-    path, other = tmp_path / "counters.tflite", tmp_path / "other.tflite"
-    for file in (path, other):
-        file.write_bytes(counters().to_bytes())
-    times = path.stat()
-    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
-    with armpy.load(path, backends=["CpuRef"], signature="show") as model:
-        other.replace(path)
-        with pytest.raises(ParserError, match="the model file has changed since"):
-            model.signature("add")
-
-
-def test_a_model_that_is_no_file_has_no_signatures() -> None:
-    network = Network()
-    network.output("y", network.input("x", TensorInfo((2,), DataType.FLOAT32)))
-    with Model(network) as model:
-        assert model.signatures == ()
-        with pytest.raises(InvalidArgumentError, match=r"no signature 'x'. Expected none"):
-            model.signature("x")
-
-
-def test_loading_a_file_twice_gives_two_sets_of_variables() -> None:
-    data = counters().to_bytes()
-    with (
-        armpy.load(data, backends=["CpuRef"], signature="add") as first,
-        armpy.load(data, backends=["CpuRef"], signature="show") as other,
-    ):
-        first(floats(1, 1))
-        assert other()[0].tolist() == [1, 2]
-
-
 def test_a_variable_that_another_signature_initialises_can_be_used() -> None:
     with armpy.load(counters(calls_once=False).to_bytes(), backends=["CpuRef"]) as model:
         assert added(model, 1, 1) == [2, 3]
         model.signature("keep")()
         assert shown(model) == {"total": [2, 3], "kept": [2, 3]}
-
-
-def test_threads_see_every_addition_of_each_other() -> None:
-    with armpy.load(counters().to_bytes(), backends=["CpuRef"]) as model:
-        names = ["add", "show", "add", "keep"]
-        opened = [model.signature(name) for name in names]
-
-        def work(number: int) -> None:
-            for _ in range(50):
-                opened[number](*([floats(1, 1)] if names[number] == "add" else []))
-
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(names))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert shown(model)["total"] == [101, 102]
 
 
 def doubled(*, reversed_edges: bool = False) -> bytes:

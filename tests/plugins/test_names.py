@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeGuard
 
@@ -77,39 +76,6 @@ def test_what_was_meant_for_the_contract_is_named(name: str, meant: str) -> None
 
 def test_a_property_that_stands_for_a_getter_is_named() -> None:
     assert "Did you mean 'get_devices'?" in why_misnamed(named("devices", as_property=True))
-
-
-def _slips(name: str) -> Iterator[str]:
-    """A name with one letter left out, doubled, swapped with the next, or replaced."""
-    for place, letter in enumerate(name):
-        if letter == "_":
-            continue
-        before, after = name[:place], name[place + 1 :]
-        yield before + after
-        yield before + letter + letter + after
-        yield before + "x" + after
-        if after and after[0] != "_":
-            yield before + after[0] + letter + after[1:]
-
-
-@pytest.mark.slow
-def test_nearly_every_slip_of_one_letter_is_named() -> None:
-    """All but those of words of three to six letters, which may be words of their own."""
-    total = passed = 0
-    exported = [getattr(armpy.backend, name) for name in armpy.backend.__all__]
-    for interface in filter(is_interface, exported):
-        members = {name: member for name, member in vars(interface).items() if name[0] != "_"}
-        bases = interface.__mro__[1:]  # which declare what an interface overrides
-        for name, member in members.items():
-            if any(name in vars(base) for base in bases):
-                continue
-            for slip in {*_slips(name)} - {*members, name}:
-                if slip.isidentifier() and not slip.startswith("_"):
-                    total += 1
-                    odd = named(slip, interface, as_property=isinstance(member, property))
-                    passed += not why_misnamed(odd)
-    assert total > 4000
-    assert passed < total * 0.03
 
 
 def is_interface(exported: object) -> TypeGuard[type]:

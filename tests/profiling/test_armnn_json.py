@@ -102,18 +102,6 @@ def test_layers_of_other_backends_are_named_after_these() -> None:
     assert {workload["backend"] for workload in workloads.values()} == {"Unknown"}
 
 
-def test_what_did_not_happen_in_every_execution_took_no_time_in_the_others() -> None:
-    profiler = Profiler()
-    for start_s in (0.0, 10.0):
-        profiler.add("always", "Npu", start_s + 1, start_s + 2)
-        if start_s:
-            profiler.add("late", "Npu", start_s + 2, start_s + 4)
-        profiler.add("Execute", "", start_s, start_s + 5)
-    _, workloads = profiling_data(armnn(profiler))
-    times = {key.rpartition("_#")[0]: w["execution_time"] for key, w in workloads.items()}
-    assert times == {"always": [1e6, 1e6], "late": [0.0, 2e6]}
-
-
 def dense() -> Network:
     net = Network()
     weights, bias = (

@@ -15,15 +15,6 @@ from armpy.errors import InvalidArgumentError, MemoryLimitError, UnsupportedOper
 from armpy_testing.descendants import start_session
 
 
-class OddError(Exception):
-    """An error that cannot be shown."""
-
-    def __repr__(self) -> str:
-        raise ValueError("not today")
-
-    __str__ = __repr__
-
-
 class Obedient:
     """Follows its requests."""
 
@@ -70,10 +61,6 @@ class Obedient:
     def answer_error(self, fields: object) -> Mapping[str, object]:
         """Say that something has failed, in any words."""
         return {"error": fields}
-
-    def raise_odd(self) -> Mapping[str, object]:
-        """Raise an error whose text raises."""
-        raise OddError
 
     def leave(self, code: int) -> Mapping[str, object]:
         os._exit(code)

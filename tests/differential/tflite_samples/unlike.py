@@ -19,7 +19,6 @@ _FOUR_BITS = "elements of 4 bits are constants only"
 _OLD = "weights with a zero point: converters have written int8 ones since 2020"
 _WIDTHS = "an output wider or narrower than the input: add a QUANTIZE after it"
 
-_WITHOUT_DIAGONALS = ("COMPLEX64", "FLOAT16", "FLOAT64", "UINT16", "UINT64")
 
 _MEMORY = "LiteRT fills with bytes of its own memory instead of the string"
 

@@ -9,14 +9,12 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-import armpy
 from armpy import CompilationCaching, IsolationLimits, Runtime, RuntimeOptions
 from armpy.compiler import OptimizerOptions
 from armpy.execution import NetworkProperties
 from armpy.model import Model
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.models.networks import doublings, floats, placement_of
-from armpy_testing.models.tflite_writer import TfliteModel
 
 ENGINE = """
     import time
@@ -128,30 +126,3 @@ def test_an_engine_that_hangs_is_waited_for_with_one_limit_for_all_layers(tmp_pa
     first, *others = (refusal.text for refusal in placement.refusals)
     assert "it gave no answer within 0." in first
     assert set(others) == {"its process did not answer for 1.5 s"}
-
-
-def test_an_isolated_engine_compiles_only_the_saved_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
-    options = options_of(tmp_path)
-    for _ in range(2):
-        with Runtime(options) as runtime:
-            Model(doublings(8), runtime)
-    # The saved model of this engine is empty.
-    assert (tmp_path / "log").read_text().strip() == "8 0"
-
-
-def test_an_isolated_accelerator_compiles_while_others_answer(tmp_path: Path) -> None:
-    model_file = TfliteModel()
-    main = model_file.subgraph()
-    x, y = main.tensor("x", (2,)), main.tensor("y", (2,))
-    main.operator("ADD", [x, x], [y], {})
-    main.inputs(x)
-    main.outputs(y)
-    with Runtime(options_of(tmp_path, "ACCELERATOR")) as runtime:
-        model = armpy.load(model_file.to_bytes(), runtime=runtime, compile="background")
-        np.testing.assert_array_equal(model(floats(1, 2)), [2, 4])
-        model.warm_up()  # waits for what is compiled
-        np.testing.assert_array_equal(model(floats(1, 2)), [2, 4])
-        assert placement_of(model).layers_by_backend == {"Engine": 1}
