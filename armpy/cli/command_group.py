@@ -52,7 +52,7 @@ class CommandGroup(OnceGroup):
 
     Notes
     -----
-    The command ``run`` is `command` in ``armpy/cli/run/command.py``. Until a command is named, a
+    The command ``run`` is `command` in ``armpy/cli/commands/run.py``. Until a command is named, a
     line stands for it: lists of commands, in helps and completions, need no more.
     """
 
@@ -78,7 +78,7 @@ class CommandGroup(OnceGroup):
         if self._lines.pop(name, ""):
             del self.commands[name]
             if name in self.own_names:
-                module = import_module(f"armpy.cli.{name.replace('-', '_')}.command")
+                module = import_module(f"armpy.cli.commands.{name}")
                 self.add_command(module.command, name)
         if self.get_command(context, name) is None and name[:1] not in ("", "-"):
             self._refuse_unknown(context, name)

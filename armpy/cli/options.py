@@ -104,6 +104,9 @@ def _place(path: str) -> str:
 EXIT_PROBLEMS = 1
 """Exit status of a command that was run and has found problems."""
 
+DEFAULT_TOP = 5
+"""Classes that are listed of a picture."""
+
 # One thing may have been learnt under several names: a command that takes one takes them all.
 BACKENDS = OPTIONS["backends"].flags
 OUTPUT = ("-o", "--output")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -104,6 +104,15 @@ def _gathered(command: click.Command) -> set[str]:
     return names - _OF_INPUTS
 
 
+def _parameters(command: click.Command) -> Mapping[str, inspect.Parameter]:
+    """Parameters of the function that does a command's work, which may be imported for it."""
+    assert command.callback is not None
+    if (place := getattr(command.callback, "place", None)) is None:
+        return inspect.signature(inspect.unwrap(command.callback)).parameters
+    module, _, name = place.partition(":")
+    return inspect.signature(getattr(import_module(module), name)).parameters
+
+
 def _click_type(option: click.Option) -> str:
     """Click's type that an option's type is, or is made of."""
     types = type(option.type).__mro__
@@ -126,8 +135,7 @@ def test_an_option_is_taken_under_all_its_names(aliases: tuple[str, ...]) -> Non
 @pytest.mark.parametrize("name", [name for name, _ in _commands_below(app, ())])
 def test_the_work_takes_what_the_options_are(name: str) -> None:
     command = dict(_commands_below(app, ()))[name]
-    module, _, function = command.callback.place.partition(":")  # type: ignore[union-attr]
-    parameters = inspect.signature(getattr(import_module(module), function)).parameters
+    parameters = _parameters(command)
     passed = _gathered(command)
     of_click = {"context", "settings", "inputs", *_OF_INPUTS}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):

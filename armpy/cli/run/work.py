@@ -9,9 +9,8 @@ from typing import Any
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import check_outputs
+from armpy.cli.options import DEFAULT_TOP, check_outputs
 from armpy.cli.printer import print_json
-from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.errors import ArmpyError, InvalidArgumentError

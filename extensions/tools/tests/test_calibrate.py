@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.cli.devices.work import figure_rows
+from armpy.cli.commands.devices import figure_rows
 from armpy.core.machine import machine_identity
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.types import DataType

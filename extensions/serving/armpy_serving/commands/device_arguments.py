@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from armpy.cli.devices.work import list_devices
+from armpy.cli.commands.devices import list_devices
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy_serving.cluster_resources import ray_arguments
 

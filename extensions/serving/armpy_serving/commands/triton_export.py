@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armpy.cli.compile.work import signer
+from armpy.cli.commands.compile import signer
 from armpy.cli.inputs.complete import prepare_requested
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_model import load_model

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from armpy.cli.devices.work import figure_rows
+from armpy.cli.commands.devices import figure_rows
 from armpy.cli.files import model_files
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json

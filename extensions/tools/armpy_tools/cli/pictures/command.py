@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.commands.run import run_options
 from armpy.cli.inputs.options import input_options
 from armpy.cli.options import OUTPUT
-from armpy.cli.run.command import run_options
 
 
 @click.command("pictures")

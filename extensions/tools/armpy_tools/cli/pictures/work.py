@@ -8,8 +8,7 @@ import click
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import EXIT_PROBLEMS, check_outputs
-from armpy.cli.run.command import DEFAULT_TOP
+from armpy.cli.options import DEFAULT_TOP, EXIT_PROBLEMS, check_outputs
 from armpy.cli.run.work import compile_choice, finish_compiling, takes_several
 from armpy.model import Model
 from armpy_tools.cli.pictures.many_pictures import PicturesRequest, show_pictures

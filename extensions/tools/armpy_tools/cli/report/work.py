@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
+from armpy.cli.commands.inspect import check_sizes_are_open, inspected
 from armpy.cli.files import write_text, writing
 from armpy.cli.inputs.complete import CommandInputs, complete_inputs
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inputs.values import array_files
 from armpy.cli.inspect.compiled import inspect_prepared
-from armpy.cli.inspect.work import check_sizes_are_open, inspected
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import EXIT_PROBLEMS, check_outputs

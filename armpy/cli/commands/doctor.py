@@ -1,4 +1,4 @@
-"""Examines the installation, and prints the report."""
+"""``armpy doctor``: facts about an installation, and problems of backends and plugins."""
 
 from __future__ import annotations
 
@@ -7,19 +7,40 @@ from dataclasses import asdict
 import click
 
 from armpy.cli.doctor.examine import NO_DEVICE, InstallationReport, SubjectReport, examine
-from armpy.cli.options import EXIT_PROBLEMS
+from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, report_options
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
+from armpy.cli.values import FiniteRange
 from armpy.plugins import PluginOptions
 
 
-def doctor(
+@click.command("doctor")
+@dynamic_backends_option
+@click.option(
+    "--probe-timeout",
+    metavar="SECONDS",
+    type=FiniteRange(min=0, min_open=True, max=3600),
+    # More than for a Runtime: a backend may compile its first networks, beside other programs.
+    default=30.0,
+    show_default=True,
+    help="How long each backend may take.",
+)
+@report_options
+@click.pass_context
+def command(
     context: click.Context,
     dynamic_backends_path: tuple[str, ...],
     probe_timeout: float,
     as_json: bool,
 ) -> None:
-    """Show the installation, and the state of every backend."""
+    """Show the installation: versions, caches, variables, and the state of every backend.
+
+    Each backend and plugin is loaded in a process of its own, and each backend runs a small network
+    whose answer is known. 'armpy inspect FILE' and 'armpy check FILE' are for model files.
+
+    Exit code 0 if all is well, 1 if there is a problem. Devices that this machine lacks are listed,
+    but are not problems.
+    """
     options = PluginOptions(
         dynamic_backends_path=dynamic_backends_path, probe_timeout_s=probe_timeout
     )

@@ -10,6 +10,7 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
+    DEFAULT_TOP,
     MODEL_FILE,
     OUTPUT,
     RUNS,
@@ -20,9 +21,6 @@ from armpy.cli.options import (
 from armpy.cli.pictures.options import picture_options
 from armpy.cli.values import parse_trace, parsed
 from armpy.model.load_options import OPTIONS
-
-DEFAULT_TOP = 5
-
 
 _RUN_OPTIONS = (
     model_options,

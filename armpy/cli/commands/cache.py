@@ -1,4 +1,4 @@
-"""Shows, checks and deletes what backends keep on disk."""
+"""``armpy cache``: entries on disk, checked and cleared."""
 
 from __future__ import annotations
 
@@ -9,13 +9,37 @@ import click
 
 from armpy.cli.cache.caches import clear_caches, list_caches
 from armpy.cli.cache.models import CacheReport, summarize_models
-from armpy.cli.options import EXIT_PROBLEMS
+from armpy.cli.command_group import OnceGroup
+from armpy.cli.options import (
+    EXIT_PROBLEMS,
+    Command,
+    backends_option,
+    dynamic_backends_option,
+    json_option,
+    verbosity_options,
+)
 from armpy.cli.printer import Printer, print_json
 from armpy.core.units import bytes_text
 from armpy.model.archive.kept_models import ModelCache, exposed_cache
 from armpy.plugins import BackendRegistry, PluginOptions
 
 
+@click.group("cache", cls=OnceGroup)
+def command() -> None:
+    """Look at what backends keep on disk, check it, or delete it.
+
+    It can all be made again; deleting it costs time only.
+    """
+
+
+def _of_backends(command: Command) -> Command:
+    """Add the options that say whose caches."""
+    ids = backends_option("Ids; all installed ones if left out.")
+    return ids(dynamic_backends_option(json_option(verbosity_options(command))))
+
+
+@command.command("list", short_help="List the entries, a row per model.")
+@_of_backends
 def list_command(
     backends: tuple[str, ...] | None,
     dynamic_backends_path: tuple[str, ...],
@@ -29,13 +53,19 @@ def list_command(
         print_caches(reports)
 
 
+@command.command(short_help="Check everything that is kept.")
+@_of_backends
+@click.pass_context
 def verify(
     context: click.Context,
     backends: tuple[str, ...] | None,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Check everything that is kept."""
+    """Check everything that is kept.
+
+    Exit code 0 if all is sound, 1 if something is damaged or not the user's own.
+    """
     reports = list_caches(_registry(dynamic_backends_path), backends, verify=True)
     if as_json:
         print_json(_document(reports))
@@ -45,6 +75,8 @@ def verify(
         context.exit(EXIT_PROBLEMS)
 
 
+@command.command(short_help="Delete all entries.")
+@_of_backends
 def clear(
     backends: tuple[str, ...] | None,
     dynamic_backends_path: tuple[str, ...],

@@ -1,30 +1,51 @@
-"""Shows what a model is made of and where it would run."""
+"""``armpy inspect``: what a model is made of and where it would run."""
 
 from __future__ import annotations
 
 import click
 
 from armpy.cli.inputs.complete import prepare_requested
+from armpy.cli.inputs.options import input_options
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inspect.compiled import FileReport, inspect_prepared, print_prepared
 from armpy.cli.inspect.describe import InspectionReport, inspect_file, inspect_unloadable
 from armpy.cli.inspect.report import model_document, print_model
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import (
+    model_options,
+    report_options,
+)
 from armpy.cli.printer import print_json
 from armpy.errors import UnsupportedOperatorError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
 
 
-def inspect(
+@click.command("inspect")
+@model_options
+@click.option("--layers", "with_layers", is_flag=True, help="List every layer of the file.")
+@click.option("--tensors", "with_tensors", is_flag=True, help="List every tensor of the file.")
+@input_options(
+    "shape",
+    "size",
+    "batch",
+)
+@report_options
+def command(
     load_request: CliLoadRequest,
     with_layers: bool,
     with_tensors: bool,
     inputs: InputRequest,
     as_json: bool,
 ) -> None:
-    """Show MODEL's inputs and outputs, its layers, and where they would run."""
+    """Show MODEL's inputs and outputs, its layers, and where they would run.
+
+    Operators have the names that the file has for them. A model with operators that armpy does
+    not have is described as well, and these are named. Of a compiled model, show also what is in
+    it, by whom, and what of it would be used here. `armpy report` draws the layers to a page or,
+    with --svg, to a picture (extension armpy-tools).
+    """
     prepared: FileReport | None = None
     check_sizes_are_open(load_request, inputs)
     if begins_prepared(load_request.model):

@@ -1,10 +1,13 @@
-"""Lists devices with their figures, for people and for programs."""
+"""``armpy devices``: lists what backends run on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import click
+
+from armpy.cli.options import dynamic_backends_option, report_options
 from armpy.cli.printer import Printer, print_json
 from armpy.compiler.devices import FigureSource, device_facts
 from armpy.core.dataclass import dataclass
@@ -33,8 +36,14 @@ class DeviceReport:
     reason: str = ""
 
 
-def devices(dynamic_backends_path: tuple[str, ...], as_json: bool) -> None:
-    """List the devices of all backends."""
+@click.command("devices")
+@dynamic_backends_option
+@report_options
+def command(dynamic_backends_path: tuple[str, ...], as_json: bool) -> None:
+    """List the devices of all backends: type, version, figures, cache files.
+
+    Each backend is loaded.
+    """
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
     reports = list_devices(BackendRegistry.discover(options))
     if as_json:

@@ -1,19 +1,31 @@
-"""Options of ``armpy profile``."""
+"""``armpy profile`` and ``armpy run --profile``: where the time went."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
-from armpy.cli.command_group import OnceGroup, imported_when_run
+from armpy.cli.command_group import OnceGroup
 from armpy.cli.inputs.options import INPUT_OPTIONS, input_options
+from armpy.cli.inputs.request import InputRequest
+from armpy.cli.inputs.values import array_files
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
     RUNS,
     WRITABLE_FILE,
+    check_outputs,
     model_options,
     report_options,
 )
+from armpy.cli.printer import Printer, print_json
+from armpy.cli.profile_report import ProfileReport, print_comparison, print_profile
+from armpy.cli.run.report import show_hints
+from armpy.cli.run.run_model import RunRequest, run_model
+from armpy.profiling import compare_summaries, read_summary
 
 _TOP = click.option(
     "--top",
@@ -59,18 +71,45 @@ def command() -> None:
 @_TOP
 @click.option(*OUTPUT, type=WRITABLE_FILE, help="Write the profile to FILE.json.")
 @report_options
-@imported_when_run("armpy.cli.profile.work:profile")
-def model() -> None:
+def model(
+    load_request: CliLoadRequest,
+    runs: int,
+    inputs: InputRequest,
+    image: str | None,
+    top: int,
+    output: str | None,
+    as_json: bool,
+) -> None:
     """Run MODEL and show where the time of its executions goes: by kind and by layer."""
+    check_outputs({"--output": output}, [load_request.model, image, *array_files(inputs)])
+    request = RunRequest(image=image, inputs=inputs, repeat=runs, trace=output or "")
+    with load_model(load_request, profiling=True) as model:
+        report = run_model(model, request)
+    if report.profile is None:
+        raise RuntimeError("a model that is loaded with profiling has no profile")
+    show_hints(report.hints)
+    if as_json:
+        print_json({"model": load_request.model, "inputs": report.inputs, **asdict(report.profile)})
+        return
+    printer = Printer()
+    printer.line(f"inputs: {report.inputs}")
+    printer.line(f"placement: {report.placement}")
+    print_profile(printer, report.profile, most_layers=top)
+    if output is not None:
+        printer.line(f"written: {output}")
 
 
 @command.command(short_help="Where all of the time of a profile went.")
 @click.argument("file", type=MODEL_FILE)
 @_TOP
 @report_options
-@imported_when_run("armpy.cli.profile.work:show")
-def show() -> None:
+def show(file: str, top: int, as_json: bool) -> None:
     """Show where all of the time of FILE went: by kind, by layer, and of loading."""
+    report = ProfileReport.of(read_summary(file))
+    if as_json:
+        print_json({"file": file, **asdict(report)})
+    else:
+        print_profile(Printer(), report, most_layers=top)
 
 
 @command.command(short_help="Changes from one profile to another, by kind and by layer.")
@@ -78,11 +117,17 @@ def show() -> None:
 @click.argument("after", type=MODEL_FILE)
 @_TOP
 @report_options
-@imported_when_run("armpy.cli.profile.work:compare")
-def compare() -> None:
+def compare(before: str, after: str, top: int, as_json: bool) -> None:
     """Print the changes from BEFORE to AFTER, the largest first.
 
     Times are of one execution. Layers are matched by name; those that a backend computes as one
     are compared together. Profiles are best made with --repeat: single executions differ by
     chance.
     """
+    changes = compare_summaries(read_summary(before), read_summary(after))
+    if changes.layers and not any(layer.before_us and layer.after_us for layer in changes.layers):
+        click.echo("armpy: hint: no layer is in both profiles: are they of one model?", err=True)
+    if as_json:
+        print_json({"before": before, "after": after, "comparison": asdict(changes)})
+    else:
+        print_comparison(Printer(), changes, most_layers=top)

@@ -1,9 +1,12 @@
-"""armpy backends: lists the installed backends."""
+"""The commands about backends: listed, measured, tuned, begun anew."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
+
+from armpy.cli.options import dynamic_backends_option, report_options
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
 from armpy.core.dataclass import dataclass
@@ -46,14 +49,27 @@ class BackendReport:
     reason: str = ""  # why it cannot be used, or its fault
 
 
-def backends(
+@click.command("backends")
+@click.option(
+    "--all", "shows_all", is_flag=True, help="List also what cannot be used; with --load, why."
+)
+@click.option(
+    "--load", is_flag=True, help="Load each backend, after a test import in a separate process."
+)
+@dynamic_backends_option
+@report_options
+@click.pass_obj
+def command(
     settings: CommandSettings,
     shows_all: bool,
     load: bool,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """List the backends that are installed."""
+    """List the backends that are installed.
+
+    None is imported unless --load is given; 'armpy devices' shows what they run on.
+    """
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path, probe=load)
     with settings.without_reasons():
         registry = BackendRegistry.discover(options)

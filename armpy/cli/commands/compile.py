@@ -1,20 +1,29 @@
-"""Compile a model ahead of time and report the contents and gaps of the compiled model."""
+"""``armpy compile``: prepares a model ahead of time, as a file that starts at once."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 
 from armpy.cli.inputs.complete import complete_shapes, prepare_requested
+from armpy.cli.inputs.options import input_options
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inspect.compiled_file import FileBytes, MissingProgram, PreparedContents
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import check_outputs
+from armpy.cli.options import (
+    MODEL_FILE,
+    OUTPUT,
+    WRITABLE_FILE,
+    check_outputs,
+    model_options,
+    report_options,
+)
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import registry_of
 from armpy.cli.runtime import make_runtime
@@ -52,7 +61,29 @@ class CompileReport:
     takes_other_shapes: bool = True
 
 
-def compile_command(
+@click.command("compile")
+@partial(model_options, is_optional=True)
+@click.option(*OUTPUT, type=WRITABLE_FILE, metavar="FILE", help="The file to write; required.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME",
+    help="A machine to compile for: 'host', which is this one, or a processor; 'help' lists them. "
+    "May be repeated, the most wanted first; 'host' if left out.",
+)
+@input_options(
+    "shape",
+    "size",
+    "batch",
+    more_on_shapes="A name that comes again begins a further set that the model is prepared for.",
+    several_shapes=True,
+)
+@click.option(
+    "--sign", "key", type=MODEL_FILE, metavar="KEY", help="Sign the file with this private key."
+)
+@report_options
+def command(
     load_request: CliLoadRequest,
     output: str | None,
     targets: tuple[str, ...],
@@ -60,7 +91,12 @@ def compile_command(
     key: str | None,
     as_json: bool,
 ) -> None:
-    """Prepare MODEL ahead of time, and write it as one file."""
+    """Prepare MODEL ahead of time, and write it as one file.
+
+    The file holds the optimised network with its weights, and for each target the code that
+    backends have compiled. It is given wherever a model is: 'armpy run FILE', armpy.load(FILE). No
+    compiler is needed where it is used. 'armpy inspect FILE' shows its contents.
+    """
     if _HELP in targets:
         known = known_targets(_backends(load_request))
         rows = [(name, ", ".join(ids)) for name, ids in known.items()]

@@ -1,1 +1,0 @@
-"""The commands about backends: listed, measured, tuned, begun anew."""

@@ -1,1 +1,0 @@
-"""``armpy check``: says whether a compiled model fits this machine."""

@@ -1,1 +1,0 @@
-"""``armpy devices``: lists what backends run on."""

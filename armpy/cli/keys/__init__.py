@@ -1,1 +1,0 @@
-"""``armpy keys``: makes and shows keys that compiled models are signed with."""

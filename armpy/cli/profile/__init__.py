@@ -1,1 +1,0 @@
-"""``armpy profile`` and ``armpy run --profile``: where the time went."""
