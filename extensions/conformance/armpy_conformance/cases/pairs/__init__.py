@@ -14,7 +14,7 @@ _FAMILIES = (elementwise, weighted, images, rows, movement)
 def form_tables() -> Iterator[FormTable]:
     """The tables of all families."""
     for family in _FAMILIES:
-        yield from family.tables()
+        yield from family.TABLES
 
 
 def pair_cases() -> Iterator[Case]:

@@ -273,79 +273,73 @@ def _dequantize(choice: Choice) -> CaseTemplate:
     )
 
 
-def tables() -> tuple[FormTable, ...]:
-    """Tables of the family."""
-    pairs: dict[str, Any] = {"operands": BROADCASTS, "constants": _CONSTANTS}  # Any: as of a factor
-    compared = {**pairs, "operands": {name: BROADCASTS[name] for name in _COMPARED}}
-    named = {f.name.lower().replace("_", "-"): f for f in BinaryOperation}
-    return (
-        FormTable(
-            ElementwiseBinary,
-            {"operation": named, **pairs},
-            _binary,
-            _fits_binary,
-            quantizations=QUANTIZATIONS,
-            decided=("power_of_two_scales",),  # of one type, which has lines of its own
-        ),
-        FormTable(
-            ElementwiseUnary, {"operation": _unary_functions(), "shape": _FUNCTION_RANKS}, _unary
-        ),
-        FormTable(
-            Activation,
-            {"with parameters": _functions(), "shape": _FUNCTION_RANKS},
-            _activation,
-            _fits_function,
-            decided=("function",),
-        ),
-        FormTable(Comparison, compared, _comparison),
-        FormTable(
-            LogicalBinary,
-            pairs,
-            _logical,
-            types=(DataType.BOOLEAN,),
-            complete=(DataType.BOOLEAN,),
-        ),
-        FormTable(
-            Select,
-            {"operands": _CHOICES, "constants": _CHOSEN},
-            _select,
-            types=(DataType.BOOLEAN,),
-            complete=(DataType.BOOLEAN,),
-        ),
-        FormTable(
-            Prelu,
-            {"operands": _SLOPES, "constants": {"": (1,), "run-time": ()}},
-            _prelu,
-            quantizations=QUANTIZATIONS,
-        ),
-        FormTable(
-            Quantize,
-            {"shape": _TO_QUANTIZE, "axis": _AXES, "to": {t.name.lower(): t for t in _STORED}},
-            _quantize,
-            _has_axis,
-            types=(DataType.FLOAT32, DataType.FLOAT16),
-        ),
-        FormTable(
-            Dequantize,
-            {
-                "shape": _TO_QUANTIZE,
-                "axis": _AXES,
-                "to": {"": DataType.FLOAT32, "to-float16": DataType.FLOAT16},
-            },
-            _dequantize,
-            _has_axis,
-            types=_STORED,
-            complete=(DataType.QASYMM_S8,),
-        ),
-    )
-
-
-def _unary_functions() -> dict[str, UnaryOperation]:
-    """Functions by their names."""
-    return {f.name.lower().replace("_", "-"): f for f in UnaryOperation}
-
-
 def _fits_function(choice: Choice) -> bool:
     """Return whether a function has a close approximation, where one is asked for."""
     function, _, _ = choice["with parameters"]
     return not choice["approximate"] or function is ActivationFunction.GELU
+
+
+_PAIRS: dict[str, Any] = {"operands": BROADCASTS, "constants": _CONSTANTS}  # Any: as of a factor
+_COMPARED_PAIRS = {**_PAIRS, "operands": {name: BROADCASTS[name] for name in _COMPARED}}
+_BINARY_FUNCTIONS = {f.name.lower().replace("_", "-"): f for f in BinaryOperation}
+_UNARY_FUNCTIONS = {f.name.lower().replace("_", "-"): f for f in UnaryOperation}
+
+TABLES: tuple[FormTable, ...] = (
+    FormTable(
+        ElementwiseBinary,
+        {"operation": _BINARY_FUNCTIONS, **_PAIRS},
+        _binary,
+        _fits_binary,
+        quantizations=QUANTIZATIONS,
+        decided=("power_of_two_scales",),  # of one type, which has lines of its own
+    ),
+    FormTable(ElementwiseUnary, {"operation": _UNARY_FUNCTIONS, "shape": _FUNCTION_RANKS}, _unary),
+    FormTable(
+        Activation,
+        {"with parameters": _functions(), "shape": _FUNCTION_RANKS},
+        _activation,
+        _fits_function,
+        decided=("function",),
+    ),
+    FormTable(Comparison, _COMPARED_PAIRS, _comparison),
+    FormTable(
+        LogicalBinary,
+        _PAIRS,
+        _logical,
+        types=(DataType.BOOLEAN,),
+        complete=(DataType.BOOLEAN,),
+    ),
+    FormTable(
+        Select,
+        {"operands": _CHOICES, "constants": _CHOSEN},
+        _select,
+        types=(DataType.BOOLEAN,),
+        complete=(DataType.BOOLEAN,),
+    ),
+    FormTable(
+        Prelu,
+        {"operands": _SLOPES, "constants": {"": (1,), "run-time": ()}},
+        _prelu,
+        quantizations=QUANTIZATIONS,
+    ),
+    FormTable(
+        Quantize,
+        {"shape": _TO_QUANTIZE, "axis": _AXES, "to": {t.name.lower(): t for t in _STORED}},
+        _quantize,
+        _has_axis,
+        types=(DataType.FLOAT32, DataType.FLOAT16),
+    ),
+    FormTable(
+        Dequantize,
+        {
+            "shape": _TO_QUANTIZE,
+            "axis": _AXES,
+            "to": {"": DataType.FLOAT32, "to-float16": DataType.FLOAT16},
+        },
+        _dequantize,
+        _has_axis,
+        types=_STORED,
+        complete=(DataType.QASYMM_S8,),
+    ),
+)
+"""Tables of the family."""

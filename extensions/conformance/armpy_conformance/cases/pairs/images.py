@@ -115,92 +115,85 @@ def _from_batch(choice: Choice) -> CaseTemplate:
     return CaseTemplate("", operation, (shape,), values=(distinct,))
 
 
-def tables() -> tuple[FormTable, ...]:
-    """Tables of the family."""
-    blocks: dict[str, Any] = {  # Any: as of the attribute
-        "block_size": {"": 2, "block-1": 1, "block-3": 3},
-        "data_layout": LAYOUTS,
-        "batch": BATCHES,
-    }
-    edges = {"": ((0, 0), (0, 0)), "top": ((1, 0), (0, 0)), "uneven": ((0, 1), (2, 1))}
-    batches: dict[str, Any] = {  # Any: as of the attribute
-        "block_shape": _BLOCKS,
-        "data_layout": LAYOUTS,
-        "batch": BATCHES,
-    }
-    return (
-        FormTable(
-            Pooling2d,
-            {
-                "pool_size": _WINDOWS,
-                "stride": STRIDES,
-                "padding": PADDINGS,
-                "data_layout": LAYOUTS,
-                "batch": BATCHES,
+_BLOCK_FORMS: dict[str, Any] = {  # Any: as of the attribute
+    "block_size": {"": 2, "block-1": 1, "block-3": 3},
+    "data_layout": LAYOUTS,
+    "batch": BATCHES,
+}
+_EDGES = {"": ((0, 0), (0, 0)), "top": ((1, 0), (0, 0)), "uneven": ((0, 1), (2, 1))}
+_BATCH_FORMS: dict[str, Any] = {  # Any: as of the attribute
+    "block_shape": _BLOCKS,
+    "data_layout": LAYOUTS,
+    "batch": BATCHES,
+}
+
+TABLES: tuple[FormTable, ...] = (
+    FormTable(
+        Pooling2d,
+        {
+            "pool_size": _WINDOWS,
+            "stride": STRIDES,
+            "padding": PADDINGS,
+            "data_layout": LAYOUTS,
+            "batch": BATCHES,
+        },
+        _pool,
+        _reaches_the_image,
+        quantizations=_ENDS,
+    ),
+    FormTable(
+        Pooling3d,
+        {
+            "algorithm": {v.name.lower(): v for v in PoolingAlgorithm},
+            "pool_size": {"": (2, 2, 2), "window-1x2x3": (1, 2, 3), "window-3x1x2": (3, 1, 2)},
+            "stride": {"": (1, 1, 1), "stride-2x1x1": (2, 1, 1), "stride-1x2x3": (1, 2, 3)},
+            "dilation": {"": (1, 1, 1), "apart-1x2x1": (1, 2, 1), "apart-2x1x2": (2, 1, 2)},
+            "padding": {
+                "": Padding.VALID,
+                "same": Padding.SAME,
+                "uneven": ((0, 0), (1, 0), (0, 1)),
             },
-            _pool,
-            _reaches_the_image,
-            quantizations=_ENDS,
-        ),
-        FormTable(
-            Pooling3d,
-            {
-                "algorithm": {v.name.lower(): v for v in PoolingAlgorithm},
-                "pool_size": {"": (2, 2, 2), "window-1x2x3": (1, 2, 3), "window-3x1x2": (3, 1, 2)},
-                "stride": {"": (1, 1, 1), "stride-2x1x1": (2, 1, 1), "stride-1x2x3": (1, 2, 3)},
-                "dilation": {"": (1, 1, 1), "apart-1x2x1": (1, 2, 1), "apart-2x1x2": (2, 1, 2)},
-                "padding": {
-                    "": Padding.VALID,
-                    "same": Padding.SAME,
-                    "uneven": ((0, 0), (1, 0), (0, 1)),
-                },
-                "data_layout": VOLUME_LAYOUTS,
-                "batch": BATCHES,
+            "data_layout": VOLUME_LAYOUTS,
+            "batch": BATCHES,
+        },
+        _pool_volume,
+    ),
+    FormTable(
+        MaxPoolWithIndices,
+        {
+            "rank": {"": 2, "rank-1": 1, "rank-3": 3},
+            "window": {"": (2, 3, 2), "window-3x1x2": (3, 1, 2)},
+            "steps": {"": (1, 1, 1), "stride-2x1x1": (2, 1, 1), "stride-1x2x3": (1, 2, 3)},
+            "gaps": {"": (1, 1, 1), "apart-1x2x1": (1, 2, 1), "apart-2x1x2": (2, 1, 2)},
+            "pads": {
+                "": Padding.VALID,
+                "same": Padding.SAME,
+                "uneven": ((1, 0), (0, 0), (0, 1)),
             },
-            _pool_volume,
-        ),
-        FormTable(
-            MaxPoolWithIndices,
-            {
-                "rank": {"": 2, "rank-1": 1, "rank-3": 3},
-                "window": {"": (2, 3, 2), "window-3x1x2": (3, 1, 2)},
-                "steps": {"": (1, 1, 1), "stride-2x1x1": (2, 1, 1), "stride-1x2x3": (1, 2, 3)},
-                "gaps": {"": (1, 1, 1), "apart-1x2x1": (1, 2, 1), "apart-2x1x2": (2, 1, 2)},
-                "pads": {
-                    "": Padding.VALID,
-                    "same": Padding.SAME,
-                    "uneven": ((1, 0), (0, 0), (0, 1)),
-                },
-                "batch": BATCHES,
-            },
-            _pool_with_indices,
-        ),
-        FormTable(
-            Resize,
-            {"sizes": _SIZES, "data_layout": LAYOUTS, "batch": BATCHES},
-            _resize,
-            quantizations=_ENDS,
-        ),
-        FormTable(DepthToSpace, blocks, _depth, types=MOVED),
-        FormTable(SpaceToDepth, blocks, _space, types=MOVED),
-        FormTable(
-            SpaceToBatchNd,
-            {**batches, "pad_list": edges},
-            _to_batch,
-            quantizations=_ENDS,
-            types=MOVED,
-        ),
-        FormTable(
-            BatchToSpaceNd,
-            {
-                **batches,
-                "crops": {
-                    "": ((0, 0), (0, 0)),
-                    "top": ((1, 0), (0, 0)),
-                    "uneven": ((0, 1), (2, 1)),
-                },
-            },
-            _from_batch,
-            types=MOVED,
-        ),
-    )
+            "batch": BATCHES,
+        },
+        _pool_with_indices,
+    ),
+    FormTable(
+        Resize,
+        {"sizes": _SIZES, "data_layout": LAYOUTS, "batch": BATCHES},
+        _resize,
+        quantizations=_ENDS,
+    ),
+    FormTable(DepthToSpace, _BLOCK_FORMS, _depth, types=MOVED),
+    FormTable(SpaceToDepth, _BLOCK_FORMS, _space, types=MOVED),
+    FormTable(
+        SpaceToBatchNd,
+        {**_BATCH_FORMS, "pad_list": _EDGES},
+        _to_batch,
+        quantizations=_ENDS,
+        types=MOVED,
+    ),
+    FormTable(
+        BatchToSpaceNd,
+        {**_BATCH_FORMS, "crops": _EDGES},
+        _from_batch,
+        types=MOVED,
+    ),
+)
+"""Tables of the family."""

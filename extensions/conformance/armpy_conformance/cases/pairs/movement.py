@@ -431,139 +431,136 @@ def _fill(choice: Choice) -> CaseTemplate:
     return CaseTemplate("", Fill(choice["result"]), (choice["value"],))
 
 
-def tables() -> tuple[FormTable, ...]:
-    """Tables of the family."""
-    usual = (DataType.FLOAT32,)
-    return tuple(
-        table if table.kind is OneHot else replace(table, types=MOVED, complete=usual)
-        for table in _tables()
-    )
+_ALONG: dict[str, Any] = {"shape": _SHAPES, "axis": AXES}  # Any: as of a factor
+_WITH_INDICES: dict[str, Any] = {"index type": _INDEX_TYPES}  # Any: as of a factor
+_CONSTANT_INDICES = {"": (), "constant-indices": (1,)}
+_BEGINNINGS = {"": 1, "from-0": 0, "from-2": 2}
 
+_MOVES: tuple[FormTable, ...] = (
+    FormTable(
+        Concat,
+        {
+            **_ALONG,
+            "count": _COUNTS,
+            "growth": {"": 0, "unequal": 1},
+            "constants": {"": (), "constant": (1,)},
+            "scales": {"": "same"},
+        },
+        _concat,
+        has_axis,
+    ),
+    FormTable(Stack, {**_ALONG, "count": _COUNTS}, _stack, _fits_stack),
+    FormTable(Unstack, _ALONG, _unstack, has_axis),
+    FormTable(
+        Splitter,
+        {**_ALONG, "count": _COUNTS, "how": {"": "equal", "sizes": "sizes", "rest": "rest"}},
+        _split,
+        has_axis,
+    ),
+    FormTable(Transpose, {"order": _PERMUTATIONS}, _transpose),
+    FormTable(
+        Pad,
+        {
+            "shape": _SHAPES,
+            "edges": _PAD_FORMS,
+            "pad_value": {"": 0.0, "value": 1.5, "negative-value": -2.0},
+        },
+        _pad,
+        _fits_pad,
+    ),
+    FormTable(
+        Slice,
+        {
+            "shape": _SHAPES,
+            "from": _BEGINNINGS,
+            "to": {"": "dim", "to-end": "end", "one-element": "one"},
+        },
+        _slice,
+    ),
+    FormTable(
+        StridedSlice,
+        {
+            "shape": {"": (6, 5), "rank-3": (6, 5, 2), "rank-4": (5, 5, 2, 3)},
+            "range": _STRIDED_RANGES,
+            "steps": _STEPS,
+            "masks": _STRIDED_MASKS,
+        },
+        _strided,
+        _fits_strided,
+    ),
+    FormTable(
+        Gather,
+        {
+            **_ALONG,
+            **_WITH_INDICES,
+            "batch_dims": {"": 0, "batch": 1},
+            "indices": {"": (4,), "one": (), "rows": (2, 3)},
+            "constants": _CONSTANT_INDICES,
+        },
+        _gather,
+        _fits_gather,
+    ),
+    FormTable(
+        GatherElements,
+        {**_ALONG, **_WITH_INDICES, "more": {"": False, "more": True}},
+        _gather_elements,
+        has_axis,
+    ),
+    FormTable(
+        GatherNd,
+        {
+            "depth": {**_DEPTHS, **_BATCHED_DEPTHS},
+            **_WITH_INDICES,
+            "constants": _CONSTANT_INDICES,
+        },
+        _gather_nd,
+    ),
+    FormTable(ScatterElements, {**_ALONG, **_WITH_INDICES}, _scatter_elements, has_axis),
+    FormTable(ScatterNd, {"depth": _DEPTHS, **_WITH_INDICES}, _scatter_nd, _fits_scatter),
+    FormTable(
+        OneHot,
+        {
+            "shape": RANKS,
+            "axis": {"": -1, "first": 0, "axis-1": 1, "axis-2": 2},
+            "depth": {"": 4, "depth-1": 1, "depth-6": 6},
+            "constants": {"": (), "constant-values": (1, 2)},
+        },
+        _one_hot,
+        _fits_one_hot,
+        types=(DataType.SIGNED32,),
+        complete=(DataType.SIGNED32,),
+    ),
+    FormTable(
+        Tile,
+        {"shape": _SHAPES, "times": {"": 2, "times-3": 3}, "which": {"": 0, "odd-axes": 1}},
+        _tile,
+    ),
+    FormTable(BroadcastTo, {"forms": _STRETCHED}, _stretch),
+    FormTable(ReverseV2, {"shape": _SHAPES, "axes": _TURNED}, _turn, _fits_turn),
+    FormTable(
+        ReverseSequence,
+        {
+            "shape": {"": (3, 4), "rank-3": (3, 4, 2), "rank-4": (2, 3, 2, 2)},
+            "axes": {"": (0, 1), "batch-first": (1, 0), "last": (-1, 0)},
+            "index type": {"": DataType.SIGNED32, "wide": DataType.SIGNED64},
+        },
+        _reverse_sequence,
+    ),
+    FormTable(
+        ChannelShuffle,
+        {**_ALONG, "num_groups": {"": 2, "groups-3": 3, "groups-6": 6, "groups-1": 1}},
+        _shuffle,
+        has_axis,
+    ),
+    FormTable(Reshape, {"forms": _RESHAPES}, _reshape),
+    FormTable(Squeeze, {"forms": _SQUEEZED}, _squeeze),
+    FormTable(ExpandDims, {"shape": RANKS, "axis": AXES}, _expand),
+    FormTable(Fill, {"result": _FILLED, "value": {"": (), "vector": (1,)}}, _fill),
+)
+"""Forms of each operation."""
 
-def _tables() -> tuple[FormTable, ...]:
-    """Tables of operations on elements of any type."""
-    along: dict[str, Any] = {"shape": _SHAPES, "axis": AXES}  # Any: as of a factor
-    with_indices: dict[str, Any] = {"index type": _INDEX_TYPES}  # Any: as of a factor
-    constant_indices = {"": (), "constant-indices": (1,)}
-    edges = {"": 1, "from-0": 0, "from-2": 2}
-    return (
-        FormTable(
-            Concat,
-            {
-                **along,
-                "count": _COUNTS,
-                "growth": {"": 0, "unequal": 1},
-                "constants": {"": (), "constant": (1,)},
-                "scales": {"": "same"},
-            },
-            _concat,
-            has_axis,
-        ),
-        FormTable(Stack, {**along, "count": _COUNTS}, _stack, _fits_stack),
-        FormTable(Unstack, along, _unstack, has_axis),
-        FormTable(
-            Splitter,
-            {**along, "count": _COUNTS, "how": {"": "equal", "sizes": "sizes", "rest": "rest"}},
-            _split,
-            has_axis,
-        ),
-        FormTable(Transpose, {"order": _PERMUTATIONS}, _transpose),
-        FormTable(
-            Pad,
-            {
-                "shape": _SHAPES,
-                "edges": _PAD_FORMS,
-                "pad_value": {"": 0.0, "value": 1.5, "negative-value": -2.0},
-            },
-            _pad,
-            _fits_pad,
-        ),
-        FormTable(
-            Slice,
-            {
-                "shape": _SHAPES,
-                "from": edges,
-                "to": {"": "dim", "to-end": "end", "one-element": "one"},
-            },
-            _slice,
-        ),
-        FormTable(
-            StridedSlice,
-            {
-                "shape": {"": (6, 5), "rank-3": (6, 5, 2), "rank-4": (5, 5, 2, 3)},
-                "range": _STRIDED_RANGES,
-                "steps": _STEPS,
-                "masks": _STRIDED_MASKS,
-            },
-            _strided,
-            _fits_strided,
-        ),
-        FormTable(
-            Gather,
-            {
-                **along,
-                **with_indices,
-                "batch_dims": {"": 0, "batch": 1},
-                "indices": {"": (4,), "one": (), "rows": (2, 3)},
-                "constants": constant_indices,
-            },
-            _gather,
-            _fits_gather,
-        ),
-        FormTable(
-            GatherElements,
-            {**along, **with_indices, "more": {"": False, "more": True}},
-            _gather_elements,
-            has_axis,
-        ),
-        FormTable(
-            GatherNd,
-            {
-                "depth": {**_DEPTHS, **_BATCHED_DEPTHS},
-                **with_indices,
-                "constants": constant_indices,
-            },
-            _gather_nd,
-        ),
-        FormTable(ScatterElements, {**along, **with_indices}, _scatter_elements, has_axis),
-        FormTable(ScatterNd, {"depth": _DEPTHS, **with_indices}, _scatter_nd, _fits_scatter),
-        FormTable(
-            OneHot,
-            {
-                "shape": RANKS,
-                "axis": {"": -1, "first": 0, "axis-1": 1, "axis-2": 2},
-                "depth": {"": 4, "depth-1": 1, "depth-6": 6},
-                "constants": {"": (), "constant-values": (1, 2)},
-            },
-            _one_hot,
-            _fits_one_hot,
-            types=(DataType.SIGNED32,),
-            complete=(DataType.SIGNED32,),
-        ),
-        FormTable(
-            Tile,
-            {"shape": _SHAPES, "times": {"": 2, "times-3": 3}, "which": {"": 0, "odd-axes": 1}},
-            _tile,
-        ),
-        FormTable(BroadcastTo, {"forms": _STRETCHED}, _stretch),
-        FormTable(ReverseV2, {"shape": _SHAPES, "axes": _TURNED}, _turn, _fits_turn),
-        FormTable(
-            ReverseSequence,
-            {
-                "shape": {"": (3, 4), "rank-3": (3, 4, 2), "rank-4": (2, 3, 2, 2)},
-                "axes": {"": (0, 1), "batch-first": (1, 0), "last": (-1, 0)},
-                "index type": {"": DataType.SIGNED32, "wide": DataType.SIGNED64},
-            },
-            _reverse_sequence,
-        ),
-        FormTable(
-            ChannelShuffle,
-            {**along, "num_groups": {"": 2, "groups-3": 3, "groups-6": 6, "groups-1": 1}},
-            _shuffle,
-            has_axis,
-        ),
-        FormTable(Reshape, {"forms": _RESHAPES}, _reshape),
-        FormTable(Squeeze, {"forms": _SQUEEZED}, _squeeze),
-        FormTable(ExpandDims, {"shape": RANKS, "axis": AXES}, _expand),
-        FormTable(Fill, {"result": _FILLED, "value": {"": (), "vector": (1,)}}, _fill),
-    )
+TABLES = tuple(
+    table if table.kind is OneHot else replace(table, types=MOVED, complete=(DataType.FLOAT32,))
+    for table in _MOVES
+)
+"""Tables of operations on elements of any type."""

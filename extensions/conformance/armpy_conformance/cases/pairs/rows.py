@@ -152,107 +152,107 @@ def _local_response(choice: Choice) -> CaseTemplate:
     return CaseTemplate("", Normalization(), (choice["shape"],), values=(grid,))
 
 
-def tables() -> tuple[FormTable, ...]:
-    """Tables of the family."""
-    along: dict[str, Mapping[str, Any]] = {"shape": SHAPES, "axis": AXES}
-    elements = {"": distinct, "ties": few}
-    normalized: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
-        "shape": SHAPES,
-        "axes": _NORMALIZED,
-        "eps": {"": 1e-5, "eps-0.5": 0.5},
-        "constants": {"": (1, 2), "run-time": ()},
-    }
-    return (
-        FormTable(
-            Softmax,
-            {**along, "beta": _BETAS},
-            lambda choice: _normalization(Softmax(), Scale(1 / 256, -1.0), choice),
-            has_axis,
-        ),
-        FormTable(
-            LogSoftmax,
-            {**along, "beta": _BETAS},
-            lambda choice: _normalization(LogSoftmax(), Scale(1 / 16, 1.0), choice),
-            has_axis,
-        ),
-        FormTable(
-            L2Normalization,
-            {**along, "epsilon": {"": 1e-12, "epsilon-20": 20.0}},
-            lambda choice: _normalization(L2Normalization(), Scale(1 / 128, 0.0), choice),
-            has_axis,
-        ),
-        FormTable(
-            Reduce,
-            {
-                "operation": {f.name.lower(): f for f in ReduceOperation},
-                "shape": SHAPES,
-                "axes": _REDUCED,
-            },
-            _reduction,
-            _has_axes,
-        ),
-        FormTable(
-            ArgMinMax,
-            {
-                **along,
-                "elements": elements,
-                "output_type": {"": DataType.SIGNED32, "wide": DataType.SIGNED64},
-            },
-            _position,
-            has_axis,
-        ),
-        FormTable(
-            TopkV2,
-            {
-                "shape": SHAPES,
-                "count": {"": 2, "one": 1, "all": 1000},
-                "elements": elements,
-            },
-            _best,
-        ),
-        FormTable(
-            Cumulate,
-            {
-                **along,
-                "operation": {"": ReduceOperation.SUM, "prod": ReduceOperation.PROD},
-            },
-            _cumulation,
-            has_axis,
-        ),
-        FormTable(
-            LayerNormalization,
-            {**normalized, "factors": _FACTORS},
-            _layer_normalization,
-            _fits_normalized,
-        ),
-        FormTable(
-            RmsNormalization,
-            {**normalized, "factors": {"": True, "no-factors": False}},
-            _rms_normalization,
-            _fits_normalized,
-        ),
-        FormTable(
-            InstanceNormalization,
-            {
-                "gamma": {"": 1.0, "gamma-2": 2.0},
-                "beta": {"": 0.0, "beta-0.5": 0.5},
-                "eps": {"": 1e-5, "eps-0.5": 0.5},
-                "data_layout": LAYOUTS,
-                "batch": BATCHES,
-            },
-            _instance_normalization,
-        ),
-        FormTable(
-            Normalization,
-            {
-                "shape": SHAPES,
-                "axes": _NORMALIZED,
-                "radius": {"": 1, "radius-0": 0, "radius-4": 4},
-                "alpha": {"": 1.0, "alpha-0.25": 0.25},
-                "beta": {"": 0.5, "beta-0.75": 0.75},
-                "k": {"": 1.0, "k-2": 2.0},
-            },
-            _local_response,
-            _fits_normalized,
-        ),
-    )
+_ALONG: dict[str, Mapping[str, Any]] = {"shape": SHAPES, "axis": AXES}
+_ELEMENTS = {"": distinct, "ties": few}
+_NORMALIZATIONS: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
+    "shape": SHAPES,
+    "axes": _NORMALIZED,
+    "eps": {"": 1e-5, "eps-0.5": 0.5},
+    "constants": {"": (1, 2), "run-time": ()},
+}
+
+TABLES: tuple[FormTable, ...] = (
+    FormTable(
+        Softmax,
+        {**_ALONG, "beta": _BETAS},
+        lambda choice: _normalization(Softmax(), Scale(1 / 256, -1.0), choice),
+        has_axis,
+    ),
+    FormTable(
+        LogSoftmax,
+        {**_ALONG, "beta": _BETAS},
+        lambda choice: _normalization(LogSoftmax(), Scale(1 / 16, 1.0), choice),
+        has_axis,
+    ),
+    FormTable(
+        L2Normalization,
+        {**_ALONG, "epsilon": {"": 1e-12, "epsilon-20": 20.0}},
+        lambda choice: _normalization(L2Normalization(), Scale(1 / 128, 0.0), choice),
+        has_axis,
+    ),
+    FormTable(
+        Reduce,
+        {
+            "operation": {f.name.lower(): f for f in ReduceOperation},
+            "shape": SHAPES,
+            "axes": _REDUCED,
+        },
+        _reduction,
+        _has_axes,
+    ),
+    FormTable(
+        ArgMinMax,
+        {
+            **_ALONG,
+            "elements": _ELEMENTS,
+            "output_type": {"": DataType.SIGNED32, "wide": DataType.SIGNED64},
+        },
+        _position,
+        has_axis,
+    ),
+    FormTable(
+        TopkV2,
+        {
+            "shape": SHAPES,
+            "count": {"": 2, "one": 1, "all": 1000},
+            "elements": _ELEMENTS,
+        },
+        _best,
+    ),
+    FormTable(
+        Cumulate,
+        {
+            **_ALONG,
+            "operation": {"": ReduceOperation.SUM, "prod": ReduceOperation.PROD},
+        },
+        _cumulation,
+        has_axis,
+    ),
+    FormTable(
+        LayerNormalization,
+        {**_NORMALIZATIONS, "factors": _FACTORS},
+        _layer_normalization,
+        _fits_normalized,
+    ),
+    FormTable(
+        RmsNormalization,
+        {**_NORMALIZATIONS, "factors": {"": True, "no-factors": False}},
+        _rms_normalization,
+        _fits_normalized,
+    ),
+    FormTable(
+        InstanceNormalization,
+        {
+            "gamma": {"": 1.0, "gamma-2": 2.0},
+            "beta": {"": 0.0, "beta-0.5": 0.5},
+            "eps": {"": 1e-5, "eps-0.5": 0.5},
+            "data_layout": LAYOUTS,
+            "batch": BATCHES,
+        },
+        _instance_normalization,
+    ),
+    FormTable(
+        Normalization,
+        {
+            "shape": SHAPES,
+            "axes": _NORMALIZED,
+            "radius": {"": 1, "radius-0": 0, "radius-4": 4},
+            "alpha": {"": 1.0, "alpha-0.25": 0.25},
+            "beta": {"": 0.5, "beta-0.75": 0.75},
+            "k": {"": 1.0, "k-2": 2.0},
+        },
+        _local_response,
+        _fits_normalized,
+    ),
+)
+"""Tables of the family."""

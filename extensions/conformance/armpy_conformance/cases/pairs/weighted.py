@@ -161,79 +161,79 @@ def _one_of_both(choice: Choice) -> bool:
     return all(stride == 1 or dilation == 1 for stride, dilation in pairs)
 
 
-def tables() -> tuple[FormTable, ...]:
-    """Tables of the family."""
-    windows: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
-        "stride": STRIDES,
-        "padding": PADDINGS,
-        "kernel": _KERNELS,
-        "data_layout": LAYOUTS,
-        "batch": BATCHES,
-        "bias": _BIASES,
-    }
-    volumes: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
-        **_VOLUME_WINDOWS,
-        "kernel": {"": (2, 2, 2), "kernel-1x1x1": (1, 1, 1), "kernel-1x2x3": (1, 2, 3)},
-        "groups": {"": (1, 3), "groups-2": (2, 4), "groups-4": (4, 4)},
-        "batch": BATCHES,
-        "bias": _BIASES,
-    }
-    first, last = _quantizations(per_output), _quantizations(per_last)
-    return (
-        FormTable(
-            Convolution2d,
-            {**windows, "dilation": _DILATIONS, "groups": _GROUPS},
-            _convolution,
-            quantizations=first,
-            types=_TYPES,
-        ),
-        FormTable(
-            DepthwiseConvolution2d,
-            {
-                **windows,
-                "dilation": _DILATIONS,
-                "multiplier": {"": 1, "multiplier-2": 2, "multiplier-3": 3},
-            },
-            _depthwise,
-            quantizations=last,
-            types=_TYPES,
-        ),
-        FormTable(
-            TransposeConvolution2d,
-            windows,
-            _transposed,
-            quantizations=first,
-            types=_TYPES,
-        ),
-        FormTable(
-            Convolution3d,
-            volumes,
-            _over_volumes(Convolution3d, (4, 5, 6)),
-            _one_of_both,
-            quantizations=first,
-            types=_TYPES,
-        ),
-        FormTable(
-            TransposeConvolution3d,
-            volumes,
-            _over_volumes(TransposeConvolution3d, (2, 3, 3)),
-            quantizations=first,
-            types=_TYPES,
-        ),
-        FormTable(
-            FullyConnected,
-            {"input": _DENSE, "bias": _BIASES},
-            _dense,
-            quantizations=first,
-            types=_TYPES,
-            # Of floats beside bytes, which have lines of their own.
-            decided=("asymmetric_quantize_inputs",),
-        ),
-        FormTable(
-            BatchMatMul,
-            {"batches": _BATCHES, "matrices": _MATRICES, "constants": _CONSTANTS},
-            _product,
-            quantizations=_ZERO_POINTS,
-            types=_TYPES,
-        ),
-    )
+_WINDOWS: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
+    "stride": STRIDES,
+    "padding": PADDINGS,
+    "kernel": _KERNELS,
+    "data_layout": LAYOUTS,
+    "batch": BATCHES,
+    "bias": _BIASES,
+}
+_VOLUMES: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
+    **_VOLUME_WINDOWS,
+    "kernel": {"": (2, 2, 2), "kernel-1x1x1": (1, 1, 1), "kernel-1x2x3": (1, 2, 3)},
+    "groups": {"": (1, 3), "groups-2": (2, 4), "groups-4": (4, 4)},
+    "batch": BATCHES,
+    "bias": _BIASES,
+}
+_OUTPUTS_FIRST, _OUTPUTS_LAST = _quantizations(per_output), _quantizations(per_last)
+
+TABLES: tuple[FormTable, ...] = (
+    FormTable(
+        Convolution2d,
+        {**_WINDOWS, "dilation": _DILATIONS, "groups": _GROUPS},
+        _convolution,
+        quantizations=_OUTPUTS_FIRST,
+        types=_TYPES,
+    ),
+    FormTable(
+        DepthwiseConvolution2d,
+        {
+            **_WINDOWS,
+            "dilation": _DILATIONS,
+            "multiplier": {"": 1, "multiplier-2": 2, "multiplier-3": 3},
+        },
+        _depthwise,
+        quantizations=_OUTPUTS_LAST,
+        types=_TYPES,
+    ),
+    FormTable(
+        TransposeConvolution2d,
+        _WINDOWS,
+        _transposed,
+        quantizations=_OUTPUTS_FIRST,
+        types=_TYPES,
+    ),
+    FormTable(
+        Convolution3d,
+        _VOLUMES,
+        _over_volumes(Convolution3d, (4, 5, 6)),
+        _one_of_both,
+        quantizations=_OUTPUTS_FIRST,
+        types=_TYPES,
+    ),
+    FormTable(
+        TransposeConvolution3d,
+        _VOLUMES,
+        _over_volumes(TransposeConvolution3d, (2, 3, 3)),
+        quantizations=_OUTPUTS_FIRST,
+        types=_TYPES,
+    ),
+    FormTable(
+        FullyConnected,
+        {"input": _DENSE, "bias": _BIASES},
+        _dense,
+        quantizations=_OUTPUTS_FIRST,
+        types=_TYPES,
+        # Of floats beside bytes, which have lines of their own.
+        decided=("asymmetric_quantize_inputs",),
+    ),
+    FormTable(
+        BatchMatMul,
+        {"batches": _BATCHES, "matrices": _MATRICES, "constants": _CONSTANTS},
+        _product,
+        quantizations=_ZERO_POINTS,
+        types=_TYPES,
+    ),
+)
+"""Tables of the family."""
