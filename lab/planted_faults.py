@@ -2,9 +2,9 @@
 
 ``lab/planted_faults.py [NAME ...]`` takes the faults whose names contain one of these texts;
 all of them without a text. Each backend is judged until a case fails, in a forked child: by the
-rules or operations that the fault is about, then by every other rule of the contract. Further
-tables have the faults by rule and the number that was caught by kind. The script ends with 1 if
-fewer than 95 % of the faults are caught.
+rules or operations that the fault is about, then by every other rule of the contract, then by all
+other cases. Further tables have the faults by rule and the number that was caught by kind. The
+script ends with 1 if fewer than 95 % of the faults are caught.
 
 ``lab/planted_faults.py --correct [NAME ...]`` runs the whole kit on correct backends of
 unusual kinds instead, and ends with 1 if it finds anything wrong with one of them.

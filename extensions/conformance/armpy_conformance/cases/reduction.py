@@ -22,6 +22,7 @@ def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for operation in ReduceOperation:
         yield from _reductions(operation)
+        yield from _kept_dimensions(operation)
     for function in ArgMinMaxFunction:
         name = function.name.lower()
         for output_type in (DataType.SIGNED32, DataType.SIGNED64):
@@ -67,6 +68,26 @@ def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
             (anything,),
             scales,
             output,
+        )
+
+
+def _kept_dimensions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
+    """Lines of one kind of reduction that keeps its dimensions, along axes of each kind."""
+    values = powers if operation is ReduceOperation.PROD else grid
+    types = of(DataType.BOOLEAN if operation in _LOGICAL else DataType.FLOAT32)
+    for label, axes in (
+        ("none", ()),
+        ("first", (0,)),
+        ("middle", (1,)),
+        ("outer", (0, 3)),
+        ("repeated", (1, -3)),
+    ):
+        yield CaseTemplate(
+            f"{operation.name.lower()}-{label}-keep",
+            Reduce(operation, axes, keep_dims=True),
+            ((2, 3, 2, 3),),
+            types,
+            (values,),
         )
 
 

@@ -22,7 +22,7 @@ from armpy.ops import (
     SpaceToBatchNd,
     SpaceToDepth,
 )
-from armpy.types import DataType
+from armpy.types import DataLayout, DataType
 from armpy_conformance.comparison.seeded_values import between, distinct, grid
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, common, every, of
 
@@ -48,7 +48,7 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _pooling() -> Iterator[CaseTemplate]:
-    """Pooling2d in every type, with windows as large as the image, and with large steps."""
+    """Pooling2d in every type, with windows as large as the image, and with steps of all kinds."""
     for algorithm in PoolingAlgorithm:
         name = algorithm.name.lower()
         is_l2 = algorithm is PoolingAlgorithm.L2
@@ -71,6 +71,21 @@ def _pooling() -> Iterator[CaseTemplate]:
             ((1, 4, 3, 5),),
             of(DataType.QASYMM_U8),
             scales=(Scale(1 / 16, where),),
+        )
+    # All four together: pairs of attributes have them by two and two.
+    for algorithm, padding, layout, (down, right) in itertools.product(
+        PoolingAlgorithm,
+        (Padding.VALID, Padding.SAME),
+        (DataLayout.NHWC, DataLayout.NCHW),
+        ((1, 2), (2, 1), (2, 2)),
+    ):
+        name = f"{algorithm.name}-{padding.name}-{layout.name}".lower()
+        yield CaseTemplate(
+            f"{name}-stride-{down}x{right}",
+            Pooling2d(algorithm, (3, 2), (down, right), padding, data_layout=layout),
+            ((2, 3, 7, 6) if layout is DataLayout.NCHW else (2, 7, 6, 3),),
+            of(DataType.FLOAT32),
+            (grid,),
         )
 
 

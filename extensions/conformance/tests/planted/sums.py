@@ -11,8 +11,6 @@ from armpy.ops import (
     ArgMinMax,
     BatchMatMul,
     Cumulate,
-    FullyConnected,
-    FusedActivation,
     InstanceNormalization,
     L2Normalization,
     Lstm,
@@ -56,20 +54,6 @@ def short_mantissas(operation: BatchMatMul, call: Call) -> Answer:
     mask = np.uint32(0xFFFFE000)
     short = [(np.array(source(call, n)).view(np.uint32) & mask).view(np.float32) for n in (0, 1)]
     return recomputed(call, inputs=short)
-
-
-def half_sums(operation: FullyConnected, call: Call) -> Answer:
-    """Products of float16 are added in float16."""
-    if info_of(call).data_type is not DataType.FLOAT16 or call.outputs[0].ndim != 2:
-        return None
-    weights = source(call, 1)
-    rows = source(call).reshape(-1, weights.shape[-1])
-    total = np.zeros(call.outputs[0].shape, np.float16)
-    for index in range(weights.shape[-1]):
-        total += rows[:, index, None] * weights[None, :, index]
-    if len(call.inputs) > 2 and call.inputs[2] is not None:
-        total += source(call, 2)
-    return None if operation.activation is not FusedActivation.NONE else [total]
 
 
 def both_transposed(operation: BatchMatMul, call: Call) -> Answer:
@@ -290,6 +274,12 @@ _ROWS: Mapping[str, tuple[str, Condition]] = {
             and attribute(c, "axes") is not None
             and list(attribute(c, "axes")) != sorted(attribute(c, "axes"))
             and attribute(c, "keep_dims")
+        ),
+    ),
+    "prod-keeps-first": (
+        "Reduce",
+        lambda c: (
+            kind_of(c) == "PROD" and attribute(c, "axes") == (0,) and attribute(c, "keep_dims")
         ),
     ),
     "arg-max-negative-axis-wide": (

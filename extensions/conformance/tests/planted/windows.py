@@ -200,6 +200,15 @@ _WINDOWS: Mapping[str, tuple[str, Condition]] = {
         lambda c: attribute(c, "stride")[0] > 1 and has_channels_first(c),
     ),
     "conv3d-dilation-clamped": ("Convolution3d", lambda c: is_dilated(c) and is_activated(c)),
+    "average-same-channels-first": (
+        "Pooling2d",
+        lambda c: (
+            attribute(c, "padding") is Padding.SAME
+            and has_channels_first(c)
+            and attribute(c, "algorithm").name == "AVERAGE"
+            and min(attribute(c, "stride")) == 1 < max(attribute(c, "stride"))
+        ),
+    ),
     "l2-pool-channels-first": (
         "Pooling2d",
         lambda c: (
