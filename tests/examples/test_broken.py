@@ -26,16 +26,10 @@ HANG_TIMEOUT_S = 3.0
 
 HARMLESS = {
     "NoGetBackendId": (CandidateStatus.REJECTED, r"it has no get_backend_id\(\)"),
-    "NoGetVersion": (CandidateStatus.REJECTED, r"it has no get_version\(\)"),
-    "NoBackendFactory": (CandidateStatus.REJECTED, r"it has no backend_factory\(\)"),
     "NullId": (CandidateStatus.REJECTED, "its get_backend_id returned None"),
-    "EmptyId": (CandidateStatus.REJECTED, "'' is not a valid backend id"),
-    "UnknownId": (CandidateStatus.REJECTED, "'Unknown' is not a valid backend id"),
     "DuplicateId": (CandidateStatus.DUPLICATE, "another backend has the id 'CpuRef'"),
     "VersionTooNew": (CandidateStatus.REJECTED, r"made for API version 2\.999"),
     "OtherMajor": (CandidateStatus.REJECTED, r"made for API version 1\.5"),
-    "MalformedVersion": (CandidateStatus.REJECTED, "API version 'one point oh' is not of the form"),
-    "NullInstance": (CandidateStatus.REJECTED, "its backend_factory returned None"),
     "WrongInstance": (CandidateStatus.REJECTED, "its factory made object, not an IBackendInternal"),
     "ExceptionAtImport": (CandidateStatus.FAILED, "RuntimeError: the device does not answer"),
     "SystemExitAtImport": (CandidateStatus.FAILED, "SystemExit: usage: tool"),
@@ -60,7 +54,7 @@ FALLS_BACK = {
 }
 """Modules that load, and why their layers go to the next backend."""
 
-LIES = ("FailsToExecute", "WrongResults", "NanResults", "MutatesInputs", "UnwrittenOutput")
+LIES = ("FailsToExecute", "WrongResults", "MutatesInputs")
 """Modules that load and prepare."""
 
 

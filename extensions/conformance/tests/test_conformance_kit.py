@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -24,13 +23,9 @@ from armpy.types import DataType
 from armpy_conformance import Outcome, Pattern, run_conformance
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.crash.scene import Scene
-from armpy_conformance.neighbours import COMPANIES
 from armpy_conformance.patterns import judge_pattern
 from armpy_testing.backends.fake_backends import (
-    CompilingBackend,
-    CountingManager,
     FakeBackend,
-    OwnMemoryBackend,
 )
 from armpy_testing.backends.lying_backends import (
     WeightedRelu,
@@ -41,7 +36,6 @@ from armpy_testing.effort import effort, part_of_kit
 from .declaring_backend import Declaring, exponential_pattern
 from .kit_runs import options_for, run, run_one
 from .planted.answers import Pairs
-from .planted.declarations import OPERATIONS
 from .planted.shapes import Fused
 
 
@@ -60,25 +54,6 @@ def test_cpu_ref_passes_every_case() -> None:
     assert result.layers_run > result.counts["passed"]
     assert (result.exercised, result.shortcomings) == (1.0, ())
     assert result.is_passed
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize(
-    "backend",
-    [
-        FakeBackend("Honest", OPERATIONS, memory_manager=CountingManager()),
-        FakeBackend("Honest", OPERATIONS),
-        CompilingBackend("Honest", OPERATIONS),
-        OwnMemoryBackend("Honest", OPERATIONS),
-    ],
-    ids=["memory manager", "workloads", "compiler", "own memory"],
-)
-def test_an_honest_backend_passes_on_what_it_claims(backend: FakeBackend) -> None:
-    result = run(backend, ("contract/", "Activation/relu", "Binary/add", "Convolution2d/"))
-    assert result.problems == ()
-    others = [r for r in result.results if "Convolution2d/" in r.case]
-    assert {r.outcome for r in others} == {Outcome.UNSUPPORTED}
-    assert "Honest does not do" in others[0].text
 
 
 def test_cases_passed_by_a_backend_differ_from_those_answered_by_the_core() -> None:
@@ -216,13 +191,6 @@ def test_what_a_pattern_expects_is_held_against_cpu_ref() -> None:
     result = run(Declaring("Liar", [wrong]), "declared/")
     (problem,) = result.problems
     assert f"the pattern expects another output '{name}' than CpuRef" in problem.text
-
-
-def test_neighbours_can_be_sent_to_another_process() -> None:
-    sent = pickle.loads(pickle.dumps(COMPANIES))
-    assert [[n and n.name for n in company] for company in sent] == [
-        [n and n.name for n in company] for company in COMPANIES
-    ]
 
 
 def test_the_kit_judges_the_compiler_and_not_what_it_has_made_before() -> None:

@@ -25,6 +25,7 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.ops.reduction import ArgMinMaxFunction
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step
+from armpy_testing.backends.lying_backends import GivesBack, given_back
 
 from .declarations import OPERATIONS
 from .planting import Planted
@@ -103,22 +104,6 @@ class Answers(Plain):
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         return True  # type: ignore[return-value]  # the fault
-
-
-def given_back(view: SubgraphView) -> OptimizationViews:
-    """The answer that nothing of a part is compiled."""
-    views = OptimizationViews()
-    views.fail(view, "single layers are not worth it")
-    return views
-
-
-class GivesBack(Plain):
-    """Says yes, and gives every layer back when it is to compile it."""
-
-    def optimize_subgraph_view(
-        self, view: SubgraphView, request: PreparationRequest
-    ) -> OptimizationViews:
-        return given_back(view)
 
 
 class Pairs(Fused):
@@ -284,7 +269,7 @@ ANSWER_FAULTS: dict[str, Planted] = {
     ),
     "answers/gives-back": Planted(
         BY_HAND,
-        GivesBack,
+        lambda: GivesBack("Planted"),
         said="took it in no network: neither alone nor beside RELU, ADD.*single layers are not",
     ),
     "answers/wrong-pairs": Planted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,7 @@ from armpy.ops.operation import Array, Operation
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
 
 from .planting import Planted
-from .shapes import Fault, Fused, LayerWorkload, Plain, spoil_tensor
+from .shapes import Fault, LayerWorkload, Plain, spoil_tensor
 
 
 class KeptConstants(Fault):
@@ -53,11 +53,6 @@ class KeptConstants(Fault):
 def by_address(_: Step, constant: Array) -> object:
     """Where it lies."""
     return constant.ctypes.data
-
-
-def by_name(step: Step, _: Array) -> object:
-    """The layer's name."""
-    return step.info.name
 
 
 class PackedOnce(Fault):
@@ -182,23 +177,6 @@ def _by_name(operation: Operation, info: WorkloadInfo) -> object:
     return operation.name, str(info.inputs), str(info.outputs), _digest(info, slice(None))
 
 
-@dataclass
-class EqualLayers(Fault):
-    """A compiler takes layers for equal that differ in one attribute."""
-
-    attribute: str
-    _first: dict[object, object] = field(default_factory=dict)
-
-    def operation(self, operation: Operation, how: str) -> Operation:
-        attributes = operation.attributes()
-        if how != "compiled" or self.attribute not in attributes:
-            return operation
-        others = tuple((k, repr(v)) for k, v in attributes.items() if k != self.attribute)
-        key = (operation.name, others)
-        first = self._first.setdefault(key, attributes[self.attribute])
-        return operation.with_attributes(**{self.attribute: first})
-
-
 class Slots(Fault):
     """Networks have numbers, which are given anew when one has gone."""
 
@@ -252,12 +230,6 @@ CACHE_FAULTS: dict[str, Planted] = {
     ),
     "caches/by-shapes-and-bytes": Planted(
         "contract/contents/networks-differ-in-one-element", Plain, lambda: Keeps(_by_shapes)
-    ),
-    "caches/by-name-and-bytes": Planted(
-        "contract/contents/networks-differ-in-one-element", Plain, lambda: Keeps(_by_name)
-    ),
-    "alike/equal-but-for-axis": Planted(
-        "contract/alike/layers-differ-in-one-attribute", Fused, lambda: EqualLayers("axis")
     ),
     "gauges/slots": Planted(
         "contract/gauges/neighbours-come-and-go", Plain, Slots, "after a neighbour"

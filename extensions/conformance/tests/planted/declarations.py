@@ -15,25 +15,20 @@ from armpy.backend import (
     DeviceInfo,
     IBackendInternal,
     ILayerSupport,
-    IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
     PerformanceFigures,
     PreparationRequest,
     ReasonCode,
     Support,
-    WorkloadInfo,
 )
-from armpy.errors import UnimplementedError
 from armpy.graph import Layer
-from armpy.ops import Activation, BatchMatMul, Cast, Convolution2d, ElementwiseBinary, Softmax
+from armpy.ops import Activation, Convolution2d, ElementwiseBinary, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType, DeviceType
 from armpy_testing.backends.fake_backends import FakeBackend
 
 from .planting import Planted
-from .shapes import Factory, Plain
+from .shapes import Plain
 
 OPERATIONS = (Activation, ElementwiseBinary, Softmax)
 
@@ -127,36 +122,6 @@ class Many(FakeBackend):
 _OPTION = BackendOption("level", 1, "Effort.", minimum=0)
 
 
-class CastsAnything(Plain):
-    """Says yes to casts to int64, which it cannot prepare."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return NoInt64(self.fault)
-
-
-class NoInt64(Factory):
-    """Makes no casts to int64."""
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        if isinstance(operation, Cast) and info.outputs[0].data_type is DataType.SIGNED64:
-            raise UnimplementedError("no kernel casts to int64", where="Planted", fix="Use int32")
-        return super().create_workload(operation, info)
-
-
-class CountsElements(Plain):
-    """Counts the elements of what it is asked about, which are not always known."""
-
-    def supports(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        for info in inputs:
-            if info is not None and info.shape is not None:
-                size = 1
-                for dim in info.shape:
-                    size *= dim  # type: ignore[operator]  # the fault: it may be None
-        return super().supports(operation, inputs, outputs)
-
-
 class KnownShapesOnly(Plain):
     """Counts elements that it does not know."""
 
@@ -166,17 +131,6 @@ class KnownShapesOnly(Plain):
         for info in inputs:
             if info is not None:
                 assert info.num_elements >= 0  # which asks for every dimension
-        return super().supports(operation, inputs, outputs)
-
-
-class Wordless(Plain):
-    """Refuses BatchMatMul without a reason."""
-
-    def supports(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if isinstance(operation, BatchMatMul):
-            return Support(False)
         return super().supports(operation, inputs, outputs)
 
 
@@ -218,9 +172,6 @@ class TakesAnything(Plain):
 
 
 DECLARATION_FAULTS: dict[str, Planted] = {
-    "blind-answer/casts": Planted("Cast/", CastsAnything),
-    "blind-answer/counts": Planted("contract/support/open-shapes-are-answered", CountsElements),
-    "blind-answer/wordless": Planted("contract/support/answers-have-reasons", Wordless),
     "blind-answer/tired": Planted("contract/support/answers-do-not-change", Tired),
     "declared/renamed": Planted(
         "contract/identity/id-is-constant", Renamed, said="Expected 'Planted'; got"
@@ -251,11 +202,6 @@ DECLARATION_FAULTS: dict[str, Planted] = {
     "declared/level-of-the-driver": Planted(
         "contract/identity/devices-can-be",
         saying(get_devices=_device(feature_level=3)),
-        said="feature level",
-    ),
-    "declared/level-of-tomorrow": Planted(
-        "contract/identity/devices-can-be",
-        saying(get_devices=_device(feature_level=35)),
         said="feature level",
     ),
     "declared/time-in-microseconds": Planted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -46,14 +47,6 @@ from .wrong_values import (
 )
 
 # --- Operands
-
-
-def _real(call: Call, index: int) -> Array:
-    """The real numbers that a quantised input stands for."""
-    quantization = info_of(call, index).quantization
-    assert quantization is not None
-    stored = source(call, index).astype(np.float64)
-    return (stored - quantization.zero_points[0]) * quantization.scales[0]
 
 
 def through_float(operation: ElementwiseBinary, call: Call) -> Answer:
@@ -161,24 +154,33 @@ class TruthBytes(Fault):
                 output.view(np.uint8)[...] *= 255
 
 
-class Latin(Plain):
-    """Takes text, of which it keeps the characters of ASCII."""
-
-    def __init__(self) -> None:
-        super().__init__(Ascii())
+class Texts(Plain):
+    """Takes strings."""
 
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.STRINGS: True}
 
 
-class Ascii(Fault):
-    """Other characters become question marks."""
+@dataclass
+class ChangesStrings(Fault):
+    """Every string goes through a function."""
+
+    change: Callable[[str], str]
 
     def after(self, call: Call) -> None:
         for array in call.outputs:
             if array.dtype.hasobject:
                 for index, text in np.ndenumerate(array):
-                    array[index] = text.encode("ascii", "replace").decode("ascii")
+                    array[index] = self.change(text)
+
+
+_STRINGS: Mapping[str, Callable[[str], str]] = {
+    "ends-at-a-nul": lambda text: text.partition("\0")[0],
+    "loses-spaces": lambda text: text.strip(),
+    "counts-bytes": lambda text: text.encode()[: len(text)].decode(errors="ignore"),
+    "latin-1": lambda text: text.encode("latin-1", "replace").decode("latin-1"),
+    "replaces-empty-ones": lambda text: text or " ",
+}
 
 
 def flips_the_sign(operation: Quantize, call: Call) -> Answer:
@@ -285,7 +287,10 @@ _ELEMENTS: Mapping[str, tuple[str, Condition]] = {
 
 ELEMENT_FAULTS: dict[str, Planted] = {
     "edges/halves": Planted("-halves/", Plain, HalvesUp),
-    "blind-memory/ascii": Planted("String", Latin),
+    **{
+        f"strings/{name}": Planted("by-hand-strings", Texts, partial(ChangesStrings, change))
+        for name, change in _STRINGS.items()
+    },
     "blind-subtle/wrapped": wrong(Cast, wrapped_bytes),
     "blind-subtle/nan": wrong(Comparison, equal_nan),
     "blind-subtle/half": wrong(ElementwiseUnary, largest_half),

@@ -21,14 +21,11 @@ from armpy.backend import (
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
-    OptimizationViews,
     OptionScope,
     OptionValues,
-    PreparationRequest,
     TensorHandleFactoryRegistry,
 )
 from armpy.errors import BackendError
-from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
     CountingManager,
@@ -41,7 +38,7 @@ from armpy_testing.backends.fake_backends import (
 from .declarations import OPERATIONS
 from .device import OwnMemory, WrappingFactory
 from .planting import Planted
-from .shapes import Call, Factory, Fault, Fused, Plain, WithManager, Wrapped, spoil, spoil_tensor
+from .shapes import Call, Factory, Fault, Plain, Wrapped, spoil, spoil_tensor
 
 
 class Sometimes(Fault):
@@ -113,23 +110,6 @@ class OneLoadAtATime(Few):
             self._busy.release()
 
 
-class CompilesOneAtATime(Fused):
-    """Compilations of two threads take each other's subgraph, which is kept in one place."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._view: SubgraphView | None = None
-
-    def optimize_subgraph_view(
-        self, view: SubgraphView, request: PreparationRequest
-    ) -> OptimizationViews:
-        self._view = view
-        threading.Event().wait(0.002)  # others come meanwhile
-        current = self._view
-        assert current is not None
-        return super().optimize_subgraph_view(current, request)
-
-
 class AcquiredOnce(CountingManager):
     """Memory that cannot be acquired again."""
 
@@ -149,21 +129,6 @@ class WrongWhenHeldAgain(Few):
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         first = self.manager.acquired
         return Factory(Sometimes(lambda *_: self.manager.acquired - first > 2))
-
-
-class NeedsItsMemory(WithManager):
-    """Such a one, whose layers are wrong when its memory is held for the third time."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        assert isinstance(network.memory_manager, CountingManager)
-        manager = network.memory_manager
-
-        class Third(Fault):
-            def after(self, call: Call) -> None:
-                if manager.acquired > 2:
-                    spoil(call.outputs[0])
-
-        return Factory(Third())
 
 
 class TableOf(Plain):
@@ -270,41 +235,6 @@ class GoesWithTheFirstRuntime(Few):
         return Factory(Sometimes(lambda *_: self.has_lost))
 
 
-class SharedContext(Plain):
-    """One context of the device for all runtimes, which the first runtime closes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_closed = False
-        self.fault = NeedsContext(self)
-
-    def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
-        self.is_closed = False
-        return Closes(self)
-
-
-class Closes(IBackendContext):
-    """Closes the device's context with its runtime."""
-
-    def __init__(self, backend: SharedContext) -> None:
-        self._backend = backend
-
-    def close(self) -> None:
-        self._backend.is_closed = True
-
-
-class NeedsContext(Fault):
-    """Layers need the device's context."""
-
-    def __init__(self, backend: SharedContext) -> None:
-        self._backend = backend
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        if self._backend.is_closed:
-            raise RuntimeError("the context is lost")
-        step.right.execute(inputs, outputs)
-
-
 class _Ending(Wrapped):
     """Works as long as nothing of its backend was closed."""
 
@@ -405,40 +335,6 @@ class LastOptionWins(Plain):
         return Factory(Planned())
 
 
-class OneTile(Plain):
-    """Its option sets the tiles of all runtimes; layers that were made for others are wrong."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tile: object = 4
-        self.fault = Tiles(self)
-
-    @property
-    def options(self) -> Sequence[BackendOption]:
-        return (BackendOption("tile", 4, "Elements in a tile.", minimum=1, maximum=8),)
-
-    def for_runtime(self, options: OptionValues) -> IBackendInternal:
-        self.tile = options["tile"]
-        return self
-
-
-class Tiles(Fault):
-    """Layers go by the tile of now."""
-
-    def __init__(self, backend: OneTile) -> None:
-        self._backend = backend
-
-    def wrap(self, step: Step) -> IWorkload:
-        tile = self._backend.tile
-
-        def execute(inputs: Handles, outputs: Outputs) -> None:
-            step.right.execute(inputs, outputs)
-            if tile != self._backend.tile:
-                spoil_tensor(outputs[0])
-
-        return FunctionWorkload(execute)
-
-
 class OptionsStick(OwnMemory):
     """Goes by the options of the runtime that came last."""
 
@@ -524,22 +420,7 @@ class AllocatorsStick(OwnMemory):
         super().register_tensor_handle_factories(registry, resources)
 
 
-class IgnoresAllocator(Fused):
-    """Says that its own memory comes from the application's allocator."""
-
-    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
-        return True
-
-
 LIFECYCLE_FAULTS: dict[str, Planted] = {
-    "memory/held": Planted(
-        "contract/memory/memory-is-held-while-running", NeedsItsMemory, said="in execution 3"
-    ),
-    "blind-answer/one-tile": Planted("contract/runtimes/for-runtime-leaves-others-alone", OneTile),
-    "blind-object/allocator": Planted(
-        "contract/runtimes/allocators-give-and-get-back", IgnoresAllocator
-    ),
-    "blind-object/compiles": Planted("contract/threads/threads-load-networks", CompilesOneAtATime),
     "lifecycle/table-of-16": Planted(
         "contract/lifecycle/many-networks-at-once", lambda: TableOf(16), said="40 networks loaded"
     ),

@@ -14,7 +14,6 @@ from armpy.backend import (
     ExternalMemory,
     HostTensorHandle,
     IDeviceMemory,
-    ITensorArena,
     ITensorHandle,
     Lifetime,
     MemorySource,
@@ -42,13 +41,10 @@ from .device import (
     with_arenas,
     with_factories,
     with_handles,
-    with_workloads,
 )
 from .planting import Planted
 from .shapes import (
     Fault,
-    OwnHandle,
-    OwnHandles,
     Plain,
     WithHandles,
     Wrapped,
@@ -107,39 +103,6 @@ class RingHandles(FakeHandleFactory):
         return FakeHandleFactory({}).import_memory(info, memory, read=read, write=write)
 
 
-class ShortLives(ITensorArena):
-    """Its own plan, in which a tensor that is needed for long is given up a step too early."""
-
-    def __init__(self) -> None:
-        self._placed: list[tuple[Lifetime, Array]] = []
-
-    def create_tensor_handle(
-        self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
-    ) -> ITensorHandle:
-        start, end = lifetime
-        lives = (start, end - 1 if end - start > 1 else end)
-        size = info.size_bytes
-        for index, (other, memory) in enumerate(self._placed):
-            if memory.size >= size and (other[1] < lives[0] or lives[1] < other[0]):
-                self._placed[index] = ((min(other[0], lives[0]), max(other[1], lives[1])), memory)
-                return self._handle(info, memory)
-        memory = np.zeros(max(size, 1), np.uint8)
-        self._placed.append((lives, memory))
-        return self._handle(info, memory)
-
-    def _handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
-        """The tensor in some bytes."""
-        elements = memory[: info.size_bytes].view(info.data_type.dtype)
-        return HostTensorHandle(info, elements.reshape(info.known_shape))
-
-
-class OwnPlan(FakeHandleFactory):
-    """Makes such arenas."""
-
-    def create_arena(self, size_bytes: int) -> ITensorArena | None:
-        return ShortLives()
-
-
 class FromStart(FakeHandleFactory):
     """Imports files from their beginning."""
 
@@ -149,22 +112,6 @@ class FromStart(FakeHandleFactory):
         if memory.source is MemorySource.SHARED_MEMORY:
             memory = replace(memory, offset_bytes=0)
         return super().import_memory(info, memory, read=read, write=write)
-
-
-class RawCopy(OwnHandle):
-    """Copies in as the elements lie in memory, whatever the strides."""
-
-    def copy_in_from(self, source: Array) -> None:
-        if source.shape != self.info.shape:
-            super().copy_in_from(source)
-        self.elements.reshape(-1)[...] = source.ravel(order="K")
-
-
-class RawHandles(OwnHandles):
-    """Makes such tensors."""
-
-    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
-        return RawCopy(info)
 
 
 class LosesWeights(Wrapped):
@@ -336,20 +283,6 @@ class KeepsHostCopies(DeviceArena):
         state_of(self._device).kept.append(np.ones(1 << 20, np.uint8))
 
 
-class FreesWhatItNeeds(Wrapped):
-    """Gives back more than the idle memory."""
-
-    is_gone = False
-
-    def free_idle_memory(self) -> None:
-        self.is_gone = True
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        if self.is_gone:
-            raise BackendError("the weights are not there any more")
-        super().execute(inputs, outputs)
-
-
 # --- Imports and exports
 
 
@@ -463,21 +396,6 @@ class OneBuffer(OwnMemory):
         return self._buffers[size]
 
 
-class ForgetfulBuffer(DeviceBuffer):
-    """Loses the first bit of its contents."""
-
-    def copy_out_to(self, target: Array) -> None:
-        super().copy_out_to(target)
-        target.reshape(-1).view(np.uint8)[:1] ^= 1
-
-
-class ForgetfulBuffers(OwnMemory):
-    """Makes such buffers."""
-
-    def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
-        return ForgetfulBuffer(request.info, self.device)
-
-
 class RefusesItsBuffers(DeviceHandleFactory):
     """Does not know its own."""
 
@@ -506,12 +424,6 @@ MEMORY_FAULTS: dict[str, Planted] = {
     "blind-memory/in-place": Planted("Activation/", Plain, InPlace),
     "blind-memory/assumes-zeros": Planted("Pad/", Plain, AssumesZeros),
     "blind-memory/ring": Planted("pattern/many-at-once", WithHandles, RingHandles),
-    "blind-memory/short-lives": Planted(
-        "contract/arenas/tensors-share-what-others-have-left", WithHandles, lambda: OwnPlan({})
-    ),
-    "blind-memory/raw-copy": Planted(
-        "contract/tensors/copies-are-like-maps", WithHandles, RawHandles
-    ),
     "blind-object/idle": Planted(
         "contract/arenas/idle-memory-can-be-given-back", Plain, wrapping(LosesWeights)
     ),
@@ -599,12 +511,6 @@ MEMORY_FAULTS: dict[str, Planted] = {
         with_arenas(OneArena),
         "beside another execution of the same network",
     ),
-    "arenas/frees-what-it-needs": Planted(
-        "contract/arenas/idle-memory-can-be-given-back",
-        OwnMemory,
-        with_workloads(FreesWhatItNeeds),
-        "the weights are not there any more",
-    ),
     "arenas/never-released": Planted(
         "contract/arenas/arenas-can-be-made-again-and-again",
         OwnMemory,
@@ -663,11 +569,6 @@ MEMORY_FAULTS: dict[str, Planted] = {
         "contract/buffers/elements-come-out-as-they-went-in",
         OneBuffer,
         said="copied in once, .* comes out with other elements",
-    ),
-    "buffers/forgetful-buffers": Planted(
-        "contract/buffers/elements-come-out-as-they-went-in",
-        ForgetfulBuffers,
-        said="comes out with other elements",
     ),
     "buffers/copies-them": Planted(
         "contract/buffers/networks-read-and-write-them",

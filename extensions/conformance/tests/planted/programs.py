@@ -30,7 +30,6 @@ from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import (
     Activation,
     ActivationFunction,
-    ElementwiseBinary,
     FusedActivation,
     PreCompiled,
 )
@@ -182,25 +181,6 @@ class MergesActivations(Rewrite):
 
 
 @dataclass
-class Cancels(Rewrite):
-    """Two layers are taken out as if the second one undid the first."""
-
-    first: str
-    second: str
-    condition: Callable[[Layer, Layer], object] = lambda _, __: True
-
-    def removed(self, view: SubgraphView) -> Alias:
-        return {
-            layer.outputs[0]: before.inputs[0]
-            for before, layer in _pairs(view)
-            if before.inputs[0] is not None
-            and (before.operation.name, layer.operation.name) == (self.first, self.second)
-            and layer.outputs[0].info.shape == before.inputs[0].info.shape
-            and self.condition(before, layer)
-        }
-
-
-@dataclass
 class Skips(Rewrite):
     """A layer is taken out as if it did nothing."""
 
@@ -271,7 +251,6 @@ _WEIGHTED = ("Convolution2d", "DepthwiseConvolution2d", "FullyConnected", "Trans
 
 _REWRITES: Mapping[str, Callable[[], Rewrite]] = {
     "relu6-as-relu": lambda: MergesActivations(_WEIGHTED, ("BOUNDED_RELU",)),
-    "blocks-cancel": lambda: Cancels("DepthToSpace", "SpaceToDepth"),
     "times-one-by-its-first-element": lambda: Skips(
         "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "MUL")
     ),
@@ -308,17 +287,6 @@ class Prepared(Fused):
         return Factory(After(lambda _: True) if self._was_wrong else Fault())
 
 
-class SwappedOutputs(Fault):
-    """The last two of three or more outputs of a program change places where they can."""
-
-    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
-        if len(view.outputs) < 3:
-            return
-        left, right = view.outputs[-2:]
-        if values[left].shape == values[right].shape and values[left].dtype == values[right].dtype:
-            values[left], values[right] = values[right], values[left]
-
-
 class FusesSeen(Fault):
     """An activation is applied to the result before it, which others read as well."""
 
@@ -331,18 +299,6 @@ class FusesSeen(Fault):
             )
             if is_relu and source is not None and source in view.outputs:
                 values[source] = values[layer.outputs[0]]
-
-
-class SameOperand(Fault):
-    """A layer both of whose operands are one tensor gives that tensor."""
-
-    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
-        for layer in view.layers:
-            is_same = len(layer.inputs) == 2 and layer.inputs[0] is layer.inputs[1]
-            if is_same and isinstance(layer.operation, ElementwiseBinary):
-                target, source = layer.outputs[0], layer.inputs[0]
-                if target in view.outputs and source is not None and source in values:
-                    values[target] = values[source]
 
 
 # --- Programs in files
@@ -492,23 +448,13 @@ PROGRAM_FAULTS: dict[str, Planted] = {
         lambda: Forgets("Convolution2d", "activation"),
         "from a compiled model",
     ),
-    "saved/resize": Planted(
-        "contract/compiled/every-attribute-comes-back",
-        Fused,
-        lambda: Forgets("Resize", "half_pixel_centers"),
-        "from a compiled model",
-    ),
     "saved/patterns": Planted(
         "contract/compiled/patterns-come-back",
         Fused,
         lambda: Forgets("Convolution2d", "activation"),
         "from a compiled model",
     ),
-    "blind-program/swapped-outputs": Planted("contract/graphs/branches", Fused, SwappedOutputs),
     "blind-program/fuses-seen": Planted("contract/compiled/patterns-come-back", Fused, FusesSeen),
-    "blind-program/same-operand": Planted(
-        "contract/compiled/patterns-come-back", Fused, SameOperand
-    ),
     "compiled/once": Planted(
         "contract/compiled/parts-that-cannot-be-used-are-compiled-anew",
         CompilesOnce,
@@ -549,10 +495,6 @@ PROGRAM_FAULTS: dict[str, Planted] = {
     "calls/low-priority": Planted(
         "contract/calls/networks-of-every-priority-are-alike",
         lambda: Prepared(lambda request: request.priority is Priority.LOW),
-    ),
-    "calls/high-priority": Planted(
-        "contract/calls/networks-of-every-priority-are-alike",
-        lambda: Prepared(lambda request: request.priority is Priority.HIGH),
     ),
     "calls/relaxed": Planted(
         "contract/calls/relaxed-answers-are-as-good-as-float16",

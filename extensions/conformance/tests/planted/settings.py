@@ -151,12 +151,6 @@ SETTINGS_FAULTS: dict[str, Planted] = {
         partial(ActsAtLoad, lambda: os.write(2, b"hello")),
         said="standard error",
     ),
-    "manners/prints-natively": Planted(
-        "contract/process/nothing-is-printed",
-        Plain,
-        lambda: Acts(lambda: ctypes.CDLL(None).puts(b"hello")),
-        "standard output",
-    ),
     "manners/scribbles-in-inputs": Planted(
         "contract/process/inputs-are-only-read", Plain, Scribbles, "read-only"
     ),

@@ -175,11 +175,9 @@ def raises(program: Resizable, numbers: Sequence[Number]) -> tuple[object, int]:
 
 SIZE_FAULTS: dict[str, Planted] = {
     "sizes/long-plain": Planted("/long", Plain, lambda: LONG_DIMENSION),
-    "sizes/long-fused": Planted("/long", Fused, lambda: LONG_DIMENSION),
     "sizes/cache": Planted("/256-kib", Plain, lambda: Sized(lambda a: a.nbytes > 1 << 18)),
     "sizes/larger-cache": Planted("/2-mib", Fused, lambda: Sized(lambda a: a.nbytes > 1 << 21)),
     "sizes/tiles-plain": Planted("/tiles", Plain, lambda: TILES_AND_IMAGES),
-    "sizes/tiles-fused": Planted("/tiles", Fused, lambda: TILES_AND_IMAGES),
     "sizes/many-elements": Planted(
         "/2-20-elements", Plain, lambda: Sized(lambda array: array.size > 1 << 20)
     ),
@@ -200,6 +198,5 @@ SIZE_FAULTS: dict[str, Planted] = {
         said="for_sizes: the backend raised RuntimeError",
     ),
     "empty/plain": Planted("+no-elements", Plain, NoElements),
-    "empty/fused": Planted("+no-elements", Fused, NoElements),
 }
 """By class and name."""

@@ -48,9 +48,3 @@ IN_BACKENDS: Mapping[str, Planted] = {
 
 EVERY_FAULT: Mapping[str, PlantedFault] = {**IN_BACKENDS, **PROCESS_FAULTS}
 """Those of backends in modules of their own as well."""
-
-MISSED = {
-    "blind-object/allocator": "the host does not see where a device takes its memory from",
-    "graphs/blocks-cancel": "no pattern has blocks that are cut otherwise than they were made",
-}
-"""What the kit does not find, and why."""

@@ -164,11 +164,6 @@ def has_channels_first(call: Call) -> bool:
     return str(attribute(call, "data_layout").name).startswith("NC")
 
 
-def num_groups(call: Call) -> int:
-    channels = shape_of(call)[1 if has_channels_first(call) else 3]
-    return channels // max(shape_of(call, 1)[-1], 1)
-
-
 def is_dilated(call: Call) -> bool:
     return bool(max(attribute(call, "dilation")) > 1)
 
