@@ -39,7 +39,7 @@ class DeviceFigures:
     tensors: Mapping[DataType, PerformanceFigures] = field(default_factory=dict)
     """Figures by the type of the first input, a tensor."""
     scalars: Mapping[DataType, PerformanceFigures] = field(default_factory=dict)
-    """The same for scalars, as in NNAPI."""
+    """Figures by type of the first input if that is a scalar, as in NNAPI."""
     extensions: Mapping[str, PerformanceFigures] = field(default_factory=dict)
     """Figures by a vendor extension's type, written ``com.acme.math.QUANT64``."""
     # Float32 that may be computed as float16; that of float32 if None.
@@ -70,7 +70,8 @@ class Numerics:
     flushes_subnormals: bool = False
     """Whether subnormal numbers are taken for zero, or become zero."""
     keeps_infinity: bool = True
-    """The same for infinite results; False for maxima that begin at the smallest finite number.
+    """Whether results are infinite wherever the definition says so; False for maxima that begin at
+    the smallest finite number.
     """
 
 

@@ -55,7 +55,7 @@ class DeviceFacts:
     extensions: tuple[str, ...] = ()
     """Names of the vendor extensions that it has."""
     num_cache_files: int = 0
-    """In how many files the core keeps one compiled part: 1, or 0 if it keeps none."""
+    """Number of files in which the core keeps one compiled part: 1, or 0 if it keeps none."""
     num_data_cache_files: int = 0
     figures: DeviceFigures | None = None
     """Speed and power against CpuRef; None if they are not known."""
@@ -68,7 +68,7 @@ class DeviceFacts:
     others: tuple[DeviceInfo, ...] = ()
     """The backend's other devices, which the option ``device`` chooses."""
     free_bytes: int | None = None
-    """Of its memory, now; None if the backend does not say it."""
+    """Free bytes of the device's memory now; None if the backend does not say it."""
     is_isolated: bool = False
     """Whether the backend runs in a process of its own; `Runtime.isolation` says how that is."""
 

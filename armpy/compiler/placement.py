@@ -87,11 +87,11 @@ class LateCompilation:
     """``pending``; ``done``: the code has replaced what ran before; or ``failed``."""
     backends: tuple[BackendId, ...]
     where: str
-    """Where the code is compiled, and the reason if that is not another process."""
+    """Place where the code is compiled, and the reason if that is not another process."""
     calls: int
     """Executions that began on what ran before."""
     seconds: float
-    """From the request until the end, or until now."""
+    """Seconds from the request until the end, or until now."""
     reason: str = ""
     """Why it failed; empty otherwise."""
 
@@ -110,7 +110,7 @@ class Placement:
     """The placement report of an optimised network."""
 
     layers: tuple[LayerPlacement, ...]
-    """In order of execution."""
+    """Layers in order of execution."""
     refusals: tuple[Refusal, ...]
     """Every backend that was asked before the one that took the layer."""
     layers_by_backend: dict[BackendId, int]

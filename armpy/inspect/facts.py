@@ -35,20 +35,22 @@ class LayerFacts:
     """One layer of a model file: one operator."""
 
     index: int
-    """In `ModelFacts.layers`."""
+    """Position in `ModelFacts.layers`."""
     operator: str
-    """In the format's words: ``CONV_2D``, ``Conv``."""
+    """Operator's name in the file's format: ``CONV_2D``, ``Conv``."""
     name: str
     inside: str
-    """What runs the graph that it is in, and which graph: ``loop/body``; empty for the main one."""
+    """Control flow layer and its graph that the layer is in: ``loop/body``; empty in the main
+    graph.
+    """
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     """`inputs` and `outputs`: Places in `ModelFacts.tensors`; -1 for an operand that is left out.
     """
     shape: tuple[int | None, ...] | None
-    """Of the first output."""
+    """Shape of the first output."""
     type: str
-    """Of the first output, in the format's words."""
+    """Type of the first output, named as in the format."""
     parameters: int = 0
     parameter_bytes: int = 0
     """`parameters` and `parameter_bytes`: Elements of weights and biases that it is the first to
@@ -59,7 +61,7 @@ class LayerFacts:
     operations: int = 0
     """Arithmetic operations of all kinds, of which one of `macs` is two."""
     bytes_moved: int = 0
-    """Of all operands that it reads and writes, constants included."""
+    """Bytes of all operands that it reads and writes, constants included."""
     status: LayerStatus = LayerStatus.UNPLACED
     backends: tuple[str, ...] = ()
     """The backend that runs it."""
@@ -68,7 +70,7 @@ class LayerFacts:
     into: str = ""
     """The layer that it is a part of, if it was fused."""
     refusals: tuple[Refusal, ...] = ()
-    """Of armpy's layers that it became; each backend's answer once."""
+    """Refusals of armpy's layers that it became; each backend's answer once."""
     layer_names: tuple[str, ...] = ()
     """Layers of armpy's network that it became, as profiles and placement reports name them."""
 
@@ -78,13 +80,13 @@ class TensorFacts:
     """One tensor of a model file."""
 
     index: int
-    """In `ModelFacts.tensors`."""
+    """Position in `ModelFacts.tensors`."""
     name: str
     inside: str
-    """As of `LayerFacts`."""
+    """Control flow layer and its graph, as of `LayerFacts`."""
     shape: tuple[int | None, ...] | None
     type: str
-    """In the format's words."""
+    """Type, named as in the format."""
     role: str
     """{"input", "output", "parameter", "constant", "variable", ""}: Empty for what layers hand to
     each other.
@@ -94,7 +96,7 @@ class TensorFacts:
     zero_points: tuple[int, ...]
     """`scales` and `zero_points`: Quantisation; empty if not quantised."""
     axis: int | None
-    """Of the channels that have a scale each."""
+    """Axis of the channels that have a scale each."""
     producer: int | None
     """The layer that writes it."""
     consumers: tuple[int, ...]
@@ -106,7 +108,7 @@ class ProgramFacts:
     """One layer as it is executed: what a backend compiled of many, or one of armpy's network."""
 
     index: int
-    """In order of execution."""
+    """Position in order of execution."""
     operation: str
     name: str
     backend: str
@@ -136,13 +138,13 @@ class ModelFacts:
     that control flow runs are counted once. An unknown dimension counts as 1.
     """
     operators: dict[str, int]
-    """How often the file uses each operator, by the file's names, commonest first."""
+    """Number of uses of each operator, by the file's names, commonest first."""
     unsupported: dict[str, int]
-    """Those of them that armpy cannot run."""
+    """Number of uses of each operator that armpy cannot run."""
     problem: str
     """Why it cannot be loaded; empty if it can."""
     layers: tuple[LayerFacts, ...]
-    """In the file's order, those of graphs that control flow runs after the main graph's."""
+    """Layers in the file's order; those of graphs that control flow runs come last."""
     tensors: tuple[TensorFacts, ...]
     programs: tuple[ProgramFacts, ...]
     """Empty as long as the shapes of the inputs are not known."""
@@ -154,4 +156,4 @@ class ModelFacts:
     list them, or there is no file.
     """
     fix: str = ""
-    """What makes a file loadable that is not, as far as its error says it."""
+    """Fix for a file that cannot be loaded, from its error."""

@@ -26,7 +26,7 @@ class FlatOperator:
     outputs: tuple[int, ...]
     """`inputs` and `outputs`: places in `Flat.tensors`."""
     inside: str
-    """What runs its graph, and which graph: ``loop/body``; empty for the main one."""
+    """Control flow layer and its graph: ``loop/body``; empty in the main graph."""
     parent: int | None
     """The operator that runs its graph."""
     layers: list[Layer] = field(default_factory=list)
@@ -38,9 +38,9 @@ class FlatOperator:
     backends: dict[str, None] = field(default_factory=dict)
     programs: dict[int, None] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
-    """Of layers that it became."""
+    """Names of armpy's layers that the operator became."""
     refusals: dict[tuple[BackendId, Support], Refusal] = field(default_factory=dict)
-    """By backend and answer, the first of equal ones."""
+    """Refusals by backend and answer, the first of equal ones."""
 
 
 @dataclass(eq=False, slots=True)
@@ -48,21 +48,21 @@ class Flat:
     """All operators and tensors of an outline, with what armpy's network says of them."""
 
     operators: tuple[FlatOperator, ...]
-    """Those of the main graph first."""
+    """Operators, those of the main graph first."""
     tensors: tuple[tuple[FileTensor, str], ...]
-    """With where they are."""
+    """Tensors with the graph that each is in."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     """`inputs` and `outputs`: places of the main graph's."""
     producers: dict[int, int]
-    """By tensor, the operator that writes it."""
+    """Index of the operator that writes each tensor."""
     consumers: dict[int, tuple[int, ...]]
-    """By tensor, the operators that read it."""
+    """Indexes of the operators that read each tensor."""
     linker: Linker
     infos: dict[int, TensorInfo] = field(default_factory=dict)
-    """By tensor, with its actual shape."""
+    """Type and actual shape of each tensor."""
     insides: dict[str, str] = field(default_factory=lambda: {"": ""})
-    """By where a placement report says that a layer is, where it is in the file."""
+    """Graph in the file, by the graph that a placement report names."""
     programs: list[ProgramFacts] = field(default_factory=list)
 
 

@@ -18,7 +18,7 @@ class Work:
     flops: float
     """Arithmetic operations; a multiplication and an addition are two."""
     size_bytes: float
-    """Of all operands that it reads or writes, constants included."""
+    """Bytes of all operands that it reads or writes, constants included."""
 
     def __add__(self, other: Work) -> Work:
         return Work(self.flops + other.flops, self.size_bytes + other.size_bytes)

@@ -34,7 +34,7 @@ class InputShapes:
     guessed: tuple[TensorSpec, ...] = ()
     """Inputs with a size that the caller does not say; it is the file's default, or 1."""
     unknown: tuple[TensorSpec, ...] = ()
-    """Those of them for which the file has no default."""
+    """Inputs for which the file has no default shape."""
 
     @property
     def fix(self) -> str:

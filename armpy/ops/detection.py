@@ -179,7 +179,7 @@ class GenerateProposals(Operation):
     pre_nms_max: int = -1
     """Most boxes per image before non-maximum suppression; 0 or less for no limit."""
     post_nms_max: int = -1
-    """The same after it; negative for no limit."""
+    """Largest number of boxes kept after suppression; negative for no limit."""
     iou_threshold: float = 0.5
     """Overlap with a better box from which a box is dropped."""
     min_size: float = 0.0

@@ -193,7 +193,7 @@ class RegexFullMatch(Operation):
     """
 
     pattern: str = ""
-    """In RE2's syntax."""
+    """Regular expression in RE2's syntax."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (DataType.BOOLEAN,)),)
 

@@ -27,7 +27,7 @@ class CheckedBackend:
     backend: IBackendInternal
     api_version: str
     device_type: DeviceType
-    """Of its first device."""
+    """Type of the backend's first device."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ class PluginOptions:
     trust_insecure_paths: bool = False
     """Take modules (and a trust file) that other users can change."""
     trust_file: PathText | None = None
-    """What may be loaded; ``ARMPY_TRUST_FILE`` takes the place of None."""
+    """Trust file, which says what may be loaded; None for that of ``ARMPY_TRUST_FILE``."""
     probe: bool = False
     """Load each backend in a child process first, and never here if it does not pass there."""
     probe_timeout_s: float = 10.0
-    """How long that may take for each."""
+    """Longest time to probe one candidate."""
 
     def __post_init__(self) -> None:
         for name in ("trust_insecure_paths", "probe"):

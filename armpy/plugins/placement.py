@@ -30,7 +30,7 @@ class PlacementDecision:
     """A placement of every layer of a graph, with the reason for the placement report."""
 
     backends: Mapping[int, BackendId]
-    """By layer id, one of the backends that take the layer."""
+    """One of the backends that take the layer, by layer id."""
     basis: str
     """The reason in a word or two, such as ``estimated``; it becomes `Placement.basis`."""
     alternatives: tuple[Alternative, ...] = ()

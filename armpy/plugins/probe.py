@@ -82,11 +82,11 @@ class ProbeResult:
     reason: str = ""
     """Why it did not pass."""
     traceback: str = ""
-    """Of its error."""
+    """Traceback of the error."""
     output: str = ""
     """The last that it wrote to its standard output and error."""
     exit_code: int | None = None
-    """If it exited."""
+    """Exit code of the process, if it exited."""
     backend_id: str = ""
     api_version: str = ""
     device_type: str = ""
@@ -98,7 +98,7 @@ class ProbeResult:
     details: Mapping[str, object] = field(default_factory=dict)
     """The result of examining the backend."""
     duration_s: float = 0.0
-    """How long it took, when it was run."""
+    """Time that the probe took when it ran."""
     remembered: bool = False
     """Whether this is the result of an earlier probe of the same files."""
 

@@ -119,7 +119,7 @@ class Summary:
     operation, name and backend.
     """
     operations: tuple[Share, ...]
-    """The same time by kind of operation and backend."""
+    """The time of `layers` by kind of operation and backend."""
     overhead: tuple[Share, ...]
     """Time outside layers: armpy around layers, a backend around compiled layers, preparations
     during executions.

@@ -68,7 +68,7 @@ class FusedLayer:
     operation: Operation
     inputs: tuple[Value | None, ...]
     layers: tuple[Layer, ...]
-    """Those that it stands for, the last one first."""
+    """Layers that the fused one replaces, the last one first."""
 
 
 def fuse(graph: Graph, found: Mapping[Layer, FusedLayer]) -> Graph:

@@ -51,9 +51,9 @@ class FileCheck:
 
     fit: FileFit
     reason: str
-    """Which programs are used, what is not used and why, or the error of loading."""
+    """Programs that are used, those that are not and why, or the error of loading."""
     fix: str = ""
-    """What to do; empty if there is nothing."""
+    """Fix as an imperative; empty if there is none."""
     programs: tuple[ProgramExamination, ...] = ()
     """Each program of the file, in the file's order; empty if the file cannot be read."""
 

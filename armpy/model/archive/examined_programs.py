@@ -41,7 +41,7 @@ class ProgramExamination:
     reason: str
     """Why it is not used; empty if it is."""
     size_bytes: int
-    """Of all its parts."""
+    """Bytes of all parts of the program."""
 
 
 class Machine:

@@ -47,7 +47,7 @@ class Candidate:
     library of a distribution when it was probed. A plugin's name.
     """
     source: str
-    """Where it was found, for people: a distribution with its version, or a path."""
+    """Place where it was found: a distribution with its version, or a path."""
     kind: CandidateKind = CandidateKind.CODE
     name: str = ""
     """An entry point's object reference, the name of a directory's module or of a library."""
@@ -75,7 +75,7 @@ class Candidate:
     fix: str = ""
     """Remedy, where the reason does not name one."""
     traceback: str = ""
-    """Of the exception that loading it raised, or what a probe's process wrote last."""
+    """Traceback of the exception that loading raised, or the last output of the probe's process."""
     # The Python module or shared library for lack of which it cannot be imported.
     missing_module: str = ""
     missing_library: str = ""

@@ -37,7 +37,7 @@ class Magic:
 
     pattern: bytes
     offset: int = 0
-    """From the beginning of the file."""
+    """Bytes from the beginning of the file."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, bytes) or not self.pattern:
@@ -112,7 +112,7 @@ class FrontEnd:
     describe: Callable[[ModelFile], Mapping[str, str]] | None = None
     """Called with a `ModelFile`; returns facts for `armpy inspect`, text by name."""
     options: tuple[BackendOption, ...] = ()
-    """What ``front_end_options=`` and ``--front-end-option`` may say."""
+    """Options of ``front_end_options=`` and ``--front-end-option``."""
     requires: tuple[str, ...] = ()
     """Modules that the parser imports and that may not be installed."""
     install: str = ""

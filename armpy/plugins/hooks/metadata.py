@@ -13,12 +13,12 @@ class TensorMetadata:
     """Metadata of an input or output."""
 
     title: str = ""
-    """What its author calls it; the model knows it by its own name."""
+    """Author's name for the tensor, beside the name in the model."""
     description: str = ""
     content: str = ""
-    """What its elements are."""
+    """Description of the elements."""
     color_space: str = ""
-    """Of an image."""
+    """Colour space of an image."""
     # Normalisation of an image: elements are ``(pixel - mean) / std``, pixels being 0 to 255;
     # one number for all channels, or one for each. Empty if the file says nothing.
     mean: tuple[float, ...] = ()
@@ -31,7 +31,7 @@ class TensorMetadata:
     label_kind: str = ""
     """Whether indexes of `labels` are places along the last axis, or elements."""
     localized_labels: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    """The same in other languages, by locale: ``de``."""
+    """Labels in other languages, by locale: ``de``."""
     dimension_names: tuple[str, ...] = ()
     properties: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Whatever else there is."""

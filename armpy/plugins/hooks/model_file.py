@@ -23,11 +23,11 @@ class ModelFile:
     """A model as it is handed to a parser."""
 
     data: memoryview
-    """Of uint8, read-only; with every array that is a view of it, it keeps the mapping alive."""
+    """Read-only bytes; the file stays mapped as long as they or an array over them exist."""
     label: str
-    """What messages call it: the path, or "model" for bytes."""
+    """Name in messages: the path, or "model" for bytes."""
     path: Path | None = None
-    """Where it lies, for formats of several files; None for bytes."""
+    """Path of the file, for formats of several files; None for bytes."""
     others: dict[str, FileStamp] = field(default_factory=dict)
     """The other files that the model is made of, by their paths, as `also_read` has noted them."""
 

@@ -24,28 +24,28 @@ class IsolationLimits:
 
     # Without a deadline, third-party code that hangs would hang the application.
     timeout_s: float = 60.0
-    """How long one execution may take that has no deadline."""
+    """Longest time of an execution without a deadline."""
     # A backend that stops by itself soon after its deadline keeps its process.
     grace_s: float = 1.0
-    """How long past its deadline an execution is waited for."""
+    """Time after its deadline that an execution is waited for."""
     preparation_timeout_s: float = 600.0
-    """How long preparing one part may take, if the request has no deadline."""
+    """Longest time to prepare one part, if the request has no deadline."""
     start_timeout_s: float = 60.0
     """How long the process may take to start and to load the backend, or to answer whether it
     supports a layer.
     """
     questions_timeout_s: float = 300.0
-    """How long the process is waited for in all that does not answer about a network's layers."""
+    """Time in all that a process without an answer about a network's layers is waited for."""
     memory_bytes: int | None = None
     """How much memory of its own the process may have; three quarters of the machine's if left
     out, 0 for no limit.
     """
     # A backend that dies of everything would keep the machine busy with starts.
     max_failures: int = 5
-    """How many failures within `failure_window_s` put the backend into quarantine."""
+    """Failures within `failure_window_s` that put the backend into quarantine."""
     failure_window_s: float = 60.0
     quarantine_s: float = 60.0
-    """How long it is not started again then."""
+    """Time in quarantine, in which the backend is not started."""
     keep_spare: bool = True
     """Whether a second process is held ready, which takes the place of one that fails."""
     confined: bool = True
@@ -83,13 +83,13 @@ class IsolationStatus:
     has_spare: bool
     """Whether a second process is ready."""
     num_failures: int
-    """How often a process has failed so far."""
+    """Number of failed processes so far."""
     quarantine_left_s: float
-    """How long the backend will not be started again; 0 if it is not in quarantine."""
+    """Seconds until the backend may be started again; 0 if it is not in quarantine."""
     last_failure: str
     """Why the last process has ended that failed; empty if none has."""
     last_failure_s: float | None
-    """When it was noticed that the last one failed, by `time.perf_counter`."""
+    """Time of the last noticed failure, by `time.perf_counter`."""
     in_force: dict[str, str]
     """Rights that the process has given up, and limits, by name; those that the system lacks
     are marked.

@@ -86,7 +86,7 @@ class BackendSource:
 
     backend_id: BackendId
     options: PluginOptions
-    """How it is found, with the same trust as in the application."""
+    """Options of discovery, with the same trust as in the application."""
     factory: bytes | None = None
     """Pickle of the callable that makes it, if it was registered by hand."""
     caching: CompilationCaching = field(default_factory=CompilationCaching)

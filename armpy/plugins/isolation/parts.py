@@ -22,7 +22,7 @@ class PackedPart:
     """A graph in shared memory: its pickle, followed by the elements of its constants."""
 
     descriptor: int
-    """Of the shared memory."""
+    """File descriptor of the shared memory."""
     pickle_bytes: int
     buffers: tuple[tuple[int, int], ...]
     """Offset and size of each constant."""

@@ -63,10 +63,10 @@ class BackendFacts:
     code: str
     """Digest of the state of its package's files; empty for armpy's own, which have versions."""
     devices: tuple[DeviceInfo, ...]
-    """At least one, with plain figures that can be used or none."""
+    """At least one device, with figures that can be used or none."""
     capabilities: Capabilities
     options: tuple[BackendOption, ...]
-    """With `DEVICE_OPTION` where there are several devices."""
+    """Options, with `DEVICE_OPTION` where there are several devices."""
     extensions: tuple[Extension, ...]
     """The code of their operations is called through the plugin boundary."""
     supported_extensions: tuple[str, ...]

@@ -37,7 +37,7 @@ class Pattern:
     name: str  # unique among the backend's
     network: Network | Graph
     inputs: Mapping[str, Array] | None = None
-    """By name; made up of chance, always in the same way, if left out."""
+    """Inputs by name; the same random ones in each run if left out."""
     expected: Mapping[str, Array] | None = None
     """Outputs by name for these inputs, for layers that CpuRef cannot run; where it can, it says
     the right answers, and these have to be the same.

@@ -29,7 +29,7 @@ class Capabilities:
     operand_performance: Mapping[OperandCode, PerformanceFigures]
     """Performance of operations whose first input is of the type."""
     extension_performance: Mapping[str, PerformanceFigures]
-    """The same for types of vendor extensions, by their names."""
+    """Figures for types of vendor extensions, by name."""
     # What IF and WHILE take beside the models that they run.
     if_performance: PerformanceFigures
     while_performance: PerformanceFigures

@@ -38,16 +38,16 @@ class GraphReport:
     """How one graph of the process's PyTorch programs runs."""
 
     number: int
-    """In the order in which graphs were captured, from 1 on."""
+    """Number in the order of capture, from 1 on."""
     operators: int
     """Calls of PyTorch's functions in the graph."""
     reason: str
     """Why it, or an operator of it, runs in PyTorch, at least for some sizes; empty if none does.
     """
     placements: tuple[Placement, ...]
-    """Where its layers run; one for each network that armpy has made of it, or of a part."""
+    """Placement of each network that armpy has made of the graph or of a part."""
     rebuilds: int
-    """How often a program was made again because weights had changed."""
+    """Number of programs made again because weights had changed."""
 
 
 def reports() -> tuple[GraphReport, ...]:

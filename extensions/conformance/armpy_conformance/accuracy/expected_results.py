@@ -31,7 +31,7 @@ class ExpectedResult:
 
     sample: str  # name, for messages
     arrays: Mapping[str, Array]
-    """By ``class``, ``words``, ``cepstra``, or ``out0``, ``out1`` and so on."""
+    """Expected arrays by ``class``, ``words``, ``cepstra``, or ``out0``, ``out1`` and so on."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

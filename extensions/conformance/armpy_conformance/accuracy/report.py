@@ -40,7 +40,7 @@ class EngineReport:
     times_ms: tuple[float, ...] = ()  # of each execution, in order
     text: str = ""  # why something is missing
     scores: Mapping[str, float] = field(default_factory=dict)
-    """Of answers against expected results, by measure; empty if there are none."""
+    """Scores against expected results by measure; empty if there are none."""
 
     def to_document(self) -> dict[str, object]:
         """As plain dictionaries and lists."""
@@ -79,7 +79,7 @@ class ModelAccuracy:
     engines: tuple[EngineReport, ...] = ()  # the backend, CpuRef, and the peer
     num_samples: int = 0
     compared: str = ""
-    """What the backend's error was compared with; empty if it was not."""
+    """Peer of the comparison of errors; empty if there was none."""
 
     def to_document(self) -> dict[str, object]:
         """As plain dictionaries and lists."""

@@ -63,9 +63,9 @@ class AccuracySettings:
     seconds: float = 2.0  # how long each model is timed
     num_threads: int = 1  # of the backend and the peer
     tolerance: float = 1.25
-    """How many times the smaller error of CpuRef and the peer the backend may have."""
+    """Largest ratio of the backend's error to the smaller one of CpuRef and the peer."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Of inputs that the models leave open, by name, as of `first_difference`."""
+    """Shapes of inputs that the models leave open, by name, as of `first_difference`."""
 
 
 def run_accuracy(

@@ -70,7 +70,7 @@ class OwnProcess:
     idle_share: float
     """Processor time per second without any execution."""
     facts: Mapping[str, object]
-    """What the backend has said of itself, as text."""
+    """Facts that the backend stated about itself."""
     files: Mapping[str, Sequence[str]]
     """Files that are left, by place."""
     output: str

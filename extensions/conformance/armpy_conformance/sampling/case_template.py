@@ -38,8 +38,8 @@ class Scale:
     real range.
     """
     where: float = 0.0
-    """Where in the type's range the zero point is, from -1 (lowest) to 1 (highest). Symmetric types
-    have it at 0.
+    """Zero point's place in the type's range, from -1 (lowest) to 1 (highest). Symmetric types have
+    it at 0.
     """
 
     def of(self, data_type: DataType) -> Quantization:
@@ -99,9 +99,9 @@ class CaseTemplate:
     where there are no rules).
     """
     values: Sequence[Values] = (anything,)
-    """How inputs are filled; the last entry holds for further inputs."""
+    """Kinds of elements of the inputs; the last entry holds for further inputs."""
     scales: Sequence[Scale] = (Scale(1 / 16, 0.1),)
-    """Of quantised inputs; the last entry holds for further inputs."""
+    """Scales of quantised inputs; the last entry holds for further inputs."""
     output: Scale | None = None  # of quantised outputs; the first input's quantisation if left out
     output_types: Sequence[DataType] | None = None
     """Types that the first output is to have where it does not follow from the inputs."""

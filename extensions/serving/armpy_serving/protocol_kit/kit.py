@@ -30,7 +30,7 @@ class RuleResult:
     rule: str  # its id
     outcome: RuleOutcome
     text: str = ""
-    """What the server did instead, or why the rule is not applicable."""
+    """Server's answer, or the reason why the rule is not applicable."""
 
 
 @dataclass(frozen=True, slots=True)

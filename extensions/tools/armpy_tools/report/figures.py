@@ -22,7 +22,7 @@ class LayerFigures:
     operator: str
     backend: str
     time_us: float | None
-    """In a run; None if it was not measured by itself."""
+    """Time of the layer in a run; None if it was not measured by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ReportFigures:
     machine: str
     date: str
     run_us: float
-    """Of a run; `basis` says of which runs."""
+    """Time of a run; `basis` says of which runs."""
     basis: str
     quartiles_us: tuple[float, float]
     """The first and the third one of all runs."""
@@ -41,11 +41,11 @@ class ReportFigures:
     file_bytes: int
     peak_bytes: int
     largest_error: float | None
-    """Of a layer by itself against CpuRef, relative; None if it was not measured."""
+    """Largest relative error of a layer by itself against CpuRef; None if it was not measured."""
     kinds: Mapping[str, float]
     """Microseconds of a run by kind of layer, and of what is around layers."""
     layers: Mapping[str, LayerFigures]
-    """By short name."""
+    """Figures of layers by short name."""
 
     def page_data(self) -> dict[str, object]:
         """The figures as `armpy_conformance.pages.write_page` takes them."""
