@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,9 +13,6 @@ from armpy.errors import ArmpyError, InvalidArgumentError, ends_in_command
 
 # The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
-
-_NEW_OBJECTS = 100_000
-"""So many more than are gone make the collector look through them; 700, if nothing is said."""
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
@@ -36,8 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = CommandSettings()
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
-        with _seldom_collected():
-            code = _run(words, settings)
+        code = _run(words, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -124,17 +119,6 @@ def _forget(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Look for garbage seldom: what a command imports is none, and is most of what there is."""
-    before = gc.get_threshold()
-    gc.set_threshold(_NEW_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -54,13 +54,6 @@ def test_listing_loads_nothing(cli: Cli) -> None:
     assert filled == {"id": "Broken", "kind": "code", "source": "test 1.0", "status": "found"}
 
 
-@pytest.mark.usefixtures("one_broken")
-def test_a_backend_that_cannot_be_loaded_is_listed_with_the_reason(cli: Cli) -> None:
-    (entry,) = cli.document("backends", "--load")["backends"]
-    assert entry["status"] == "failed"
-    assert "the device is asleep" in entry["reason"]
-
-
 def test_a_backend_whose_device_is_missing_says_so(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,12 +63,6 @@ def test_a_backend_whose_device_is_missing_says_so(
 
     registry = registry_of(Deviceless("Npu"))
     find_backends_in(registry, monkeypatch)
-    (entry,) = cli.document("backends", "--load")["backends"]
-    assert (entry["status"], entry["reason"]) == ("unavailable", "there is no NPU. Plug it in")
-    shown = cli.out("backends", "--load", "--all")
-    assert "cannot be used here" in shown
-    assert "there is no NPU. Plug it in" in shown
-    assert "left out: 1 (armpy backends --all --load says why)" in cli.out("backends", "--load")
     assert cli.document("devices")["unavailable"] == {"Npu": "there is no NPU. Plug it in"}
     assert "Npu cannot be used: there is no NPU. Plug it in" in cli.out("devices")
 
@@ -98,15 +85,7 @@ def test_devices_are_listed_with_their_figures(cli: Cli, monkeypatch: pytest.Mon
 def test_a_backend_that_was_not_tried_is_not_said_to_work(cli: Cli) -> None:
     shown = cli.out("backends", "--all")
     assert "installed, not tried" in shown
-    assert "armpy backends --load tries whether they can be used on this machine" in shown
-    assert "can be used " in cli.out("backends", "--load")
-
-
-@pytest.mark.usefixtures("one_broken")
-def test_the_short_table_shows_how_many_are_left_out(cli: Cli) -> None:
-    assert cli.out("backends", "--load") == (
-        "no backend can be used\nleft out: 1 (armpy backends --all --load says why)\n"
-    )
+    assert "armpy doctor tries whether they can be used on this machine" in shown
 
 
 def test_no_backend_is_said_to_be_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import click
 from armpy.cli.inputs.complete import complete_shapes, prepare_requested
 from armpy.cli.inputs.options import input_options
 from armpy.cli.inputs.request import InputRequest
-from armpy.cli.inspect.compiled_file import FileBytes, MissingProgram, PreparedContents
+from armpy.cli.inspect.compiled_file import MissingProgram, PreparedContents
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import (
@@ -51,7 +51,7 @@ class CompileReport:
     model: str
     output: str
     original_bytes: int  # of the model's file
-    bytes: FileBytes
+    size_bytes: int
     layers_by_backend: dict[str, int]
     targets_by_backend: dict[str, list[str]]  # what backends have compiled for
     left_out: tuple[MissingProgram, ...]
@@ -192,7 +192,7 @@ def _describe(output: str, model: str) -> CompileReport:
         model,
         output,
         os.path.getsize(model),
-        contents.sizes,
+        os.path.getsize(output),
         {} if placement is None else dict(placement.layers_by_backend),
         targets,
         contents.left_out,
@@ -210,13 +210,10 @@ def _print(report: CompileReport) -> None:
         printer.line(f"prepared {only}for these sizes of what the model leaves open: {text}")
     if report.prepared_shapes and report.takes_other_shapes:
         printer.line("other sizes are prepared when they come; --shape prepares them now")
-    size = report.bytes
-    ratio = size.total / max(report.original_bytes, 1)
+    ratio = report.size_bytes / max(report.original_bytes, 1)
     printer.line(
-        f"size: {bytes_text(size.total)}, {ratio:.2f} times the original's "
-        f"{bytes_text(report.original_bytes)}: constants {bytes_text(size.constants)}, "
-        f"programs' data {bytes_text(size.program_data)}, code {bytes_text(size.code)}, "
-        f"graph {bytes_text(size.graph)}, other {bytes_text(size.other)}"
+        f"size: {bytes_text(report.size_bytes)}, {ratio:.2f} times the original's "
+        f"{bytes_text(report.original_bytes)}"
     )
     targets = report.targets_by_backend
     rows = [

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from armpy.cli.inspect.compiled_file import (
-    FileBytes,
     MissingProgram,
     PreparedContents,
     ProgramReport,
@@ -63,7 +62,6 @@ class NetworkReport:
     inputs: tuple[TensorReport, ...]
     outputs: tuple[TensorReport, ...]
     layers: int
-    views: int  # how many of its constants are read out of what programs have packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class FileReport:
     signature: str  # {"none", "right", "wrong", "not checked"}
     uses_code: bool  # whether code in it is used, as the command line says whom to trust
     trust: str  # why, or why not
-    bytes: FileBytes
+    size_bytes: int
     sections: dict[str, int]  # bytes of each
     networks: tuple[NetworkReport, ...]
     programs: tuple[ProgramReport, ...]
@@ -104,7 +102,7 @@ def inspect_prepared(request: CliLoadRequest) -> tuple[InspectionReport, FileRep
         _signature(container) if is_signed else "none",
         verdict.uses_code,
         verdict.reason,
-        contents.sizes,
+        container.data.size,
         contents.sections,
         networks,
         contents.programs,
@@ -141,8 +139,8 @@ def _networks(
     for record in contents.networks:
         name, section = record["name"], record["section"]
         network = read_signature(contents.container, record)
-        num_layers, num_views = len(network.graph.layers), contents.num_views(section)
-        reports.append(NetworkReport(name, section, *edge_of(network.graph), num_layers, num_views))
+        num_layers = len(network.graph.layers)
+        reports.append(NetworkReport(name, section, *edge_of(network.graph), num_layers))
         if chosen is None and signature in (None, name):
             chosen = network
     if chosen is None:
@@ -209,9 +207,9 @@ def print_prepared(report: FileReport) -> None:
     printer.line(f"starts at once: {'yes' if report.starts_at_once else 'no'}")
     printer.heading("Networks")
     printer.table(
-        ["signature", "inputs", "outputs", "layers>", "constants in programs>"],
+        ["signature", "inputs", "outputs", "layers>"],
         [
-            (n.signature or "", _shaped(n.inputs), _shaped(n.outputs), n.layers, n.views)
+            (n.signature or "", _shaped(n.inputs), _shaped(n.outputs), n.layers)
             for n in report.networks
         ],
     )
@@ -222,7 +220,7 @@ def print_prepared(report: FileReport) -> None:
     )
     for missing in report.left_out:
         printer.line(str(missing))
-    printer.heading(f"Sections ({bytes_text(report.bytes.total)})")
+    printer.heading(f"Sections ({bytes_text(report.size_bytes)})")
     printer.table(["bytes>", "section"], [(n, name) for name, n in report.sections.items()])
 
 

@@ -11,7 +11,6 @@ from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.model.archive.compiled_file import signature_records
 from armpy.store.archive.container import Container
-from armpy.store.archive.magic import METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +45,6 @@ class MissingProgram:
         return f"not in it: {layers}{where}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class FileBytes:
-    """Bytes of a compiled model, by content."""
-
-    total: int
-    constants: int  # elements of constants
-    program_data: int  # what programs have besides code, packed constants above all
-    code: int
-    graph: int  # graphs, plan and metadata
-    other: int  # header, manifest, and what lies between sections
-
-
 class PreparedContents:
     """Contents of a compiled model as it states them; its checksums are checked."""
 
@@ -66,8 +53,6 @@ class PreparedContents:
         self.container = container
         self.manifest = container.manifest
         self.sections = {name: section.size for name, section in container.sections.items()}
-        self._code: set[str] = set()
-        self._data: set[str] = set()
         records = enumerate(self._records("programs"))
         self.programs = tuple([self._program(number, record) for number, record in records])
         reader = PlainReader()
@@ -76,33 +61,11 @@ class PreparedContents:
         )
 
     @property
-    def sizes(self) -> FileBytes:
-        """Return the sizes of its parts in bytes."""
-        constants = self.sections.get("constants", 0)
-        graph = sum(
-            size
-            for name, size in self.sections.items()
-            if name in ("model", METADATA) or name.startswith("model/")
-        )
-        in_code, in_data = self._size(self._code), self._size(self._data - self._code)
-        total = self.container.data.size
-        other = total - constants - graph - in_code - in_data
-        return FileBytes(total, constants, in_data, in_code, graph, other)
-
-    @property
     def networks(self) -> Sequence[Mapping[str, Any]]:
         """Records of the ways to call the model, the first one first."""
         if "signatures" not in self.manifest:
             return [{"name": None, "section": "model"}]
         return signature_records(self.container)
-
-    def num_views(self, section: str = "model") -> int:
-        """Return how many constants of a network are read out of what programs have packed."""
-        document = self.container.document(section)
-        arrays = document.get("arrays") if isinstance(document, dict) else None
-        if not isinstance(arrays, list):
-            self.container.refuse("its constants cannot be read")
-        return sum(isinstance(record, dict) and record.get("view") is not None for record in arrays)
 
     def placement(self, section: str = "model") -> Placement | None:
         """The placement report of a network; None if it was prepared for no shapes."""
@@ -127,8 +90,6 @@ class PreparedContents:
             self.container.refuse("a program cannot be read")
         in_code = [str(section) for name, section in parts.items() if name in code]
         in_data = [str(section) for name, section in parts.items() if name not in code]
-        self._code.update(in_code)
-        self._data.update(in_data)
         try:
             return ProgramReport(
                 number,
