@@ -13,7 +13,7 @@ from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model.model_files import parse
 from armpy.ops import Activation, ActivationFunction, Pooling2d, Reshape, Softmax
-from armpy_conformance.accuracy.float_twin import float_twin
+from armpy_tools.accuracy.float_twin import float_twin
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits_int8.tflite"
 

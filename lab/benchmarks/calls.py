@@ -38,8 +38,8 @@ from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.memory import StepMemory
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
-from armpy_conformance.measure.engines import open_engine
-from armpy_conformance.measure.ratio import median_interval
+from armpy_tools.measure.engines import open_engine
+from armpy_tools.measure.ratio import median_interval
 from lab.benchmarks.common import calls_in, description, keep_to_cores, write_json
 from lab.benchmarks.peers import exported, random_inputs
 

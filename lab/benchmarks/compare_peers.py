@@ -39,7 +39,7 @@ from typing import Any, TypeAlias
 
 from armpy.core.turns import take_turns
 from armpy.errors import BackendUnavailableError
-from armpy_conformance.measure.ratio import geometric_mean, median_interval
+from armpy_tools.measure.ratio import geometric_mean, median_interval
 from lab.benchmarks.common import (
     description,
     keep_to_cores,

@@ -22,7 +22,7 @@ from armpy.core.turns import timed
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from armpy.ops.operation import Array
-from armpy_conformance.measure.engines import IEngine, open_engine, refusal
+from armpy_tools.measure.engines import IEngine, open_engine, refusal
 from lab.benchmarks.common import OPEN_SIZE, calls_in, find_example
 from lab.benchmarks.mending import mended
 

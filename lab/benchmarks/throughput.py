@@ -30,8 +30,8 @@ import armpy
 from armpy.core.turns import take_turns
 from armpy.errors import BackendUnavailableError
 from armpy.ops.operation import Array
-from armpy_conformance.measure.engines import OpenVino
-from armpy_conformance.measure.ratio import geometric_mean
+from armpy_tools.measure.engines import OpenVino
+from armpy_tools.measure.ratio import geometric_mean
 from lab.benchmarks.common import description, run_python, write_json
 from lab.benchmarks.peers import ENGINES as ONE_CALL
 from lab.benchmarks.peers import example_inputs, peer

@@ -148,7 +148,7 @@ class Court:
 
 def _after_floats(graph: Any) -> list[bool]:  # Any: of the tree
     """Which outputs follow from floating point, so that rounding may move them."""
-    from armpy_conformance.differences.diff import after_floats  # noqa: PLC0415 - the tree's own
+    from armpy_conformance.comparison.exact_layers import after_floats  # noqa: PLC0415 - the tree's own
 
     inexact = after_floats(graph.layers)
     return [value in inexact for value in graph.outputs]

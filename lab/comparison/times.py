@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from armpy.core.turns import take_turns
-from armpy_conformance.measure.ratio import geometric_mean, median_interval, units_of
+from armpy_tools.measure.ratio import geometric_mean, median_interval, units_of
 
 from .sides import Side
 from .subjects import measured_models

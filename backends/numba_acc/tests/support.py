@@ -33,7 +33,7 @@ from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.differences.diff import after_floats
+from armpy_conformance.comparison.exact_layers import after_floats
 from armpy_testing.effort import IS_CAMPAIGN, first_and_another
 
 

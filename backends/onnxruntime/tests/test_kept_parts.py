@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import armpy
 from armpy import DataType, Model, Network, OptimizerOptions, TensorInfo
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer
 from armpy.ops import Activation, ActivationFunction, FullyConnected, Softmax
-from armpy_conformance import first_difference
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("armpy_onnxruntime")
@@ -85,10 +85,10 @@ def test_a_planted_fault_is_found_from_the_kept_file_alone(tmp_path: Path, backe
     if backend == "OrtCpuEp":
         pytest.importorskip("nxrt_ep_cpu")
     kept = keep(tmp_path, backend)
-    difference = first_difference(str(kept.with_suffix(".tflite")), backend)
-    assert not difference.is_same
-    assert difference.first is not None
-    assert difference.first.operation == "Activation()"
+    answers = dict(np.load(kept.with_suffix(".npz")))
+    with armpy.load(kept.with_suffix(".tflite"), backends=[backend, "CpuRef"]) as model:
+        result = model(answers["input_0"])
+    assert np.abs(result - answers["output_0"]).max() > 0.01
 
 
 @pytest.mark.usefixtures("fault")

@@ -1,8 +1,7 @@
 """The conformance kit: shows a backend's author errors by case, shape and element.
 
 Run it with ``armpy conformance ID``, with ``pytest --pyargs armpy_conformance --armpy-backend ID``,
-or from code with `run_conformance`. `first_difference` finds the first layer of a model that
-a backend computes unlike another one.
+or from code with `run_conformance`.
 """
 
 from armpy.core.lazy import offer

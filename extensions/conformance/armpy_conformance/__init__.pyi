@@ -4,11 +4,6 @@ from armpy_conformance.conformance import (
     cases_of as cases_of,
     run_conformance as run_conformance,
 )
-from armpy_conformance.differences.diff import (
-    LayerDifference as LayerDifference,
-    ModelDifference as ModelDifference,
-    first_difference as first_difference,
-)
 from armpy_conformance.pattern import Pattern as Pattern
 from armpy_conformance.result import (
     CaseResult as CaseResult,

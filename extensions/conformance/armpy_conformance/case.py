@@ -11,7 +11,7 @@ from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy_conformance.differences.description import describe
+from armpy_conformance.description import describe
 
 
 @dataclass(frozen=True, eq=False, slots=True)

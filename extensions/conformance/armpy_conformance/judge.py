@@ -10,7 +10,7 @@ from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
 from armpy_conformance.backend_under_test import BackendUnderTest, refusal, specialized
 from armpy_conformance.case import LAYER, Case
-from armpy_conformance.differences.data_movement_ops import is_move
+from armpy_conformance.comparison.exact_layers import is_move
 from armpy_conformance.differential_run import DifferentialRun, FailureError, other_feeds, run_trial
 from armpy_conformance.executed_layers import kind_of, kinds_run, layers_run
 from armpy_conformance.neighbours import NEIGHBOURS, companies

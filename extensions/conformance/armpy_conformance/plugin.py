@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 
 @hookimpl
 def armpy_add_cli_commands() -> list[click.Command]:
-    """``armpy conformance``, ``armpy diff`` and ``armpy new-backend``."""
+    """``armpy conformance`` and ``armpy new-backend``."""
     # Imported with click, which only the command line has.
     from armpy_conformance.cli.conformance.command import command as conformance  # noqa: PLC0415
-    from armpy_conformance.cli.diff.command import command as diff  # noqa: PLC0415
     from armpy_conformance.cli.new_backend.command import command as new  # noqa: PLC0415
 
-    return [conformance, diff, new]
+    return [conformance, new]

@@ -18,7 +18,7 @@ from armpy_conformance import Case, all_cases
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import CaseInput
 from armpy_conformance.cases import operation_cases
-from armpy_conformance.differences.description import describe
+from armpy_conformance.description import describe
 
 # Operations that the core executes, makes or expands itself, or that a vendor defines: backends
 # get no case with one such layer.

@@ -20,7 +20,6 @@ from armpy_testing.digits import MODEL
 pytestmark = pytest.mark.slow
 
 EXAMPLES = checkout_path("backends", "dynamic_examples")
-DIGITS = str(MODEL)
 SAMPLE = ["--dynamic-backends-path", str(EXAMPLES / "single_file")]
 
 
@@ -47,13 +46,6 @@ def test_the_result_can_be_had_as_json(by_hand: int, capsys: pytest.CaptureFixtu
     document = json.loads(capsys.readouterr().out)
     assert document["is_passed"] is True
     assert document["counts"]["passed"] == by_hand
-
-
-def test_the_result_can_be_had_as_a_page(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    options = ["--in-process", "--filter", "by-hand", "--html", str(page)]
-    assert armpy_command(["conformance", "CpuRef", *options]) == 0
-    assert "Conformance of CpuRef" in page.read_text("utf-8")
 
 
 def test_a_soak_executes_networks_so_often(capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,7 +176,7 @@ def test_the_document_has_the_backends_that_were_not_tried(
     [
         (["cases"], "Give the id of a backend, or --all"),
         (["CpuRef", "--all"], "Give the id of a backend, or --all"),
-        (["--all", "--html", "page.html"], "--known-failures and --html go with one backend"),
+        (["--all", "--known-failures", str(MODEL)], "--known-failures goes with one backend"),
     ],
 )
 def test_options_that_do_not_go_together_exit_with_2(
@@ -192,19 +184,6 @@ def test_options_that_do_not_go_together_exit_with_2(
 ) -> None:
     assert armpy_command(["conformance", *options]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_a_model_without_a_difference_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command(["diff", DIGITS, "--backend", "CpuRef"]) == 0
-    out = capsys.readouterr().out
-    assert "no difference: the outputs of all 10 layers agree" in out
-
-
-def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert armpy_command(["diff", DIGITS, "--backend", "CpuRef", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["is_same"] is True
-    assert document["first"] is None
 
 
 def test_equal_failures_and_reasons_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:

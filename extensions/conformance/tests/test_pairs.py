@@ -13,7 +13,7 @@ from armpy_conformance.cases.pairs import form_tables
 from armpy_conformance.cases.pairs.covering import Row, covering
 from armpy_conformance.cases.pairs.form_table import FormTable, attribute_factors
 from armpy_conformance.definitions.expected import answered
-from armpy_conformance.differences.description import describe
+from armpy_conformance.description import describe
 
 FACTORS = {"a": ("0", "1", "2"), "b": ("3", "4"), "c": ("5", "6", "7", "8")}
 

@@ -15,7 +15,7 @@ from armpy_tools.benchmark import (
 )
 from armpy_tools.cli.benchmark.work import subjects_of
 
-for library in ("click", "PIL", "jinja2"):
+for library in ("click", "PIL"):
     pytest.importorskip(library)
 
 MODEL = str(DIGITS)

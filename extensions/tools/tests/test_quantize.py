@@ -121,7 +121,6 @@ def test_json_has_every_layer_and_the_files(
 
 
 def test_a_tflite_file_and_a_page_are_written(float_model: str, tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     output, page = tmp_path / "small.tflite", tmp_path / "page.html"
     arguments = ["--data", str(tmp_path), "--backends", "CpuRef", "-o", str(output)]
     np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(0, 1, (3, 4, 4, 3)).astype("f4"))

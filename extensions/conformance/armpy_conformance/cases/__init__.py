@@ -42,7 +42,7 @@ from armpy_conformance.definitions.expected import (
     in_real_arithmetic,
     with_expected,
 )
-from armpy_conformance.differences.description import describe
+from armpy_conformance.description import describe
 from armpy_conformance.sampling.case_template import CaseTemplate
 
 _FAMILIES = (

@@ -24,7 +24,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract.case import NothingToKeepError, check
 from armpy_conformance.contract.support import asked_layers
 from armpy_conformance.contract.whole_process import observed
-from armpy_conformance.differences.description import describe
+from armpy_conformance.description import describe
 from armpy_conformance.processes.declared_facts import facts_of, has_address
 
 _FEATURE_LEVELS = range(27, 31)

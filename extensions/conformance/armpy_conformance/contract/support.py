@@ -16,7 +16,7 @@ from armpy.types import DataType
 from armpy_conformance.backend_under_test import BackendUnderTest, specialized
 from armpy_conformance.cases import sample_cases
 from armpy_conformance.contract.case import check
-from armpy_conformance.differences.description import describe
+from armpy_conformance.description import describe
 
 _STRIDE = 7
 """Every seventh case is asked about: enough to meet every operation."""

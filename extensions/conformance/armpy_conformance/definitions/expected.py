@@ -23,6 +23,7 @@ from armpy.ops import (
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.case import Case, CaseInput
+from armpy_conformance.comparison.real_numbers import real_numbers
 from armpy_conformance.definitions.functions import (
     FUNCTIONS,
     MOVEMENTS,
@@ -34,7 +35,6 @@ from armpy_conformance.definitions.images import IMAGES
 from armpy_conformance.definitions.places import PADDED, PLACES
 from armpy_conformance.definitions.sequences import SEQUENCES
 from armpy_conformance.definitions.volumes import VOLUMES
-from armpy_conformance.differences.real_numbers import real_numbers
 
 _FUNCTIONS = {**FUNCTIONS, **SEQUENCES, **VOLUMES, **IMAGES, **PADDED}
 _MOVEMENTS = {**MOVEMENTS, **PLACES}

@@ -12,7 +12,6 @@ import pytest
 
 from armpy.errors import InvalidArgumentError
 from armpy_conformance import Outcome
-from armpy_conformance.result_page import render_result
 from armpy_nnapi import OperandCode, OperationCode
 from armpy_nnapi.conformance.vectors import run_vectors
 from armpy_nnapi.conformance.vectors.example import Example, read_examples, read_file
@@ -123,7 +122,6 @@ def test_a_directory_is_counted_by_example(tmp_path: Path) -> None:
     assert (document["examples"], document["variations"]) == (2, 4)
     assert not result.is_passed
     assert result.by_operation["ADD"]["failed"] == 2
-    assert "did not pass" in render_result(result)
 
 
 def test_a_filter_that_selects_nothing_is_an_error(tmp_path: Path) -> None:

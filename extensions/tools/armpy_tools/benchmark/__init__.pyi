@@ -9,8 +9,8 @@ from armpy_tools.benchmark.runner import (
     BenchmarkProgress as BenchmarkProgress,
     benchmark as benchmark,
 )
-from armpy_conformance.measure.latency import Latency as Latency
-from armpy_conformance.measure.ratio import Ratio as Ratio, compare as compare
+from armpy_tools.measure.latency import Latency as Latency
+from armpy_tools.measure.ratio import Ratio as Ratio, compare as compare
 from armpy_tools.benchmark.subjects import (
     Plan as Plan,
     Subject as Subject,

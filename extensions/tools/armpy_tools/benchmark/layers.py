@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from armpy.profiling import Profiler, Share
-from armpy_conformance.measure.limits import limit_of
 from armpy_tools.benchmark.engines import ArmpySubjectModel, load_model
 from armpy_tools.benchmark.results import LayerCost
 from armpy_tools.benchmark.subjects import Subject
+from armpy_tools.measure.limits import limit_of
 
 
 def measure_layers(subject: Subject, seed: int, runs: int) -> list[LayerCost]:

@@ -10,10 +10,10 @@ from armpy.errors import BackendUnavailableError
 from armpy.execution import TensorSpec
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.measure.engines import EngineInput, IEngine, open_engine, refusal
 from armpy_tools.benchmark.inputs import Array, chosen_shapes, filled_arrays
 from armpy_tools.benchmark.subject_model import ISubjectModel, items_of
 from armpy_tools.benchmark.subjects import Subject
+from armpy_tools.measure.engines import EngineInput, IEngine, open_engine, refusal
 
 
 def load_peer(subject: Subject) -> PeerSubjectModel:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from armpy_conformance.measure.latency import Latency
 from armpy_tools.benchmark.machine import busy_note
 from armpy_tools.benchmark.results import MachineState
 from armpy_tools.benchmark.subjects import ARMPY, Plan, Subject
+from armpy_tools.measure.latency import Latency
 
 UNSTEADY = 0.15
 """Spread of runs that is worth a remark."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from armpy.core.dataclass import dataclass
-from armpy_conformance.measure.latency import Latency
-from armpy_conformance.measure.ratio import CONFIDENCE, Ratio
 from armpy_tools.benchmark.subjects import Plan, Subject
+from armpy_tools.measure.latency import Latency
+from armpy_tools.measure.ratio import CONFIDENCE, Ratio
 
 
 @dataclass(frozen=True, slots=True)

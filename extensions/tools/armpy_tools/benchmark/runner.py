@@ -12,14 +12,14 @@ from statistics import median
 from armpy.core.dataclass import dataclass
 from armpy.core.turns import orders
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy_conformance.measure.latency import latency_of
-from armpy_conformance.measure.ratio import Ratio, compare
 from armpy_tools.benchmark.bursts import SubjectTurn
 from armpy_tools.benchmark.machine import MachineLoad
 from armpy_tools.benchmark.process import ISubjectProcess, PreparedSubject, Start, SubjectProcess
 from armpy_tools.benchmark.remarks import remarks_on_all, remarks_on_subject
 from armpy_tools.benchmark.results import BenchmarkResult, LayerCost, MemoryUse, SubjectResult
 from armpy_tools.benchmark.subjects import Plan, Subject, name_subjects
+from armpy_tools.measure.latency import latency_of
+from armpy_tools.measure.ratio import Ratio, compare
 
 _TURNS = 12
 """Of each subject in a process, about."""

@@ -16,7 +16,7 @@ from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.types import REFERENCE_BACKEND_ID, DataType
-from armpy_conformance.comparison.sides import input_arrays
+from armpy_tools.comparison.sides import input_arrays
 
 MODEL = "model "
 """Beginning of the names of models' samples."""

@@ -12,7 +12,7 @@ from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy_conformance.comparison.trace import TensorTrace
+from armpy_tools.comparison.trace import TensorTrace
 from armpy_tools.quantize.histograms import narrowed
 from armpy_tools.quantize.options import QuantizeOptions
 from armpy_tools.quantize.scales import Range

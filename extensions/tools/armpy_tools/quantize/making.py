@@ -19,7 +19,7 @@ from armpy.model import Model
 from armpy.model.model_files import parse
 from armpy.ops.operation import Array
 from armpy.types import DataType
-from armpy_conformance.comparison.trace import TensorTrace
+from armpy_tools.comparison.trace import TensorTrace
 from armpy_tools.quantize.bias_correction import corrected_biases
 from armpy_tools.quantize.calibrating import calibrate
 from armpy_tools.quantize.cross_layer_equalization import equalized

@@ -13,8 +13,8 @@ from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.profiling import short_names
 from armpy.types import DataType
-from armpy_conformance.comparison.errors import ErrorStats, ErrorSums
-from armpy_conformance.comparison.trace import TensorTrace
+from armpy_tools.comparison.errors import ErrorStats, ErrorSums
+from armpy_tools.comparison.trace import TensorTrace
 
 _FEW_SAMPLES = 10
 """Fewer samples than these say little about the ranges of other inputs."""

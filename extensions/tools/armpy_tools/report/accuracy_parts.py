@@ -11,11 +11,11 @@ from armpy.errors import Argument, ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.tensor import format_shape
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
-from armpy_conformance.comparison.errors import ErrorStats
-from armpy_conformance.comparison.errors import errors as compare_outputs
-from armpy_conformance.comparison.layer_errors import LayerError, layer_errors
-from armpy_conformance.comparison.sides import Sides
-from armpy_conformance.pages import Facts, Headline, Lines, Part, Series, Table, Text
+from armpy_tools.comparison.errors import ErrorStats
+from armpy_tools.comparison.errors import errors as compare_outputs
+from armpy_tools.comparison.layer_errors import LayerError, layer_errors
+from armpy_tools.comparison.sides import Sides
+from armpy_tools.pages import Facts, Headline, Lines, Part, Series, Table, Text
 from armpy_tools.report.layers import LayerRows
 
 if TYPE_CHECKING:

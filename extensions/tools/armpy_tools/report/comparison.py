@@ -11,10 +11,10 @@ from armpy.core.dataclass import dataclass
 from armpy.core.turns import take_turns, timed
 from armpy.core.units import bytes_text, time_text
 from armpy.errors import ArmpyError
-from armpy_conformance.comparison.errors import errors
-from armpy_conformance.measure.latency import latency_of
-from armpy_conformance.measure.ratio import median_interval
-from armpy_conformance.pages import Bar, Bars, Part, Table, Text
+from armpy_tools.comparison.errors import errors
+from armpy_tools.measure.latency import latency_of
+from armpy_tools.measure.ratio import median_interval
+from armpy_tools.pages import Bar, Bars, Part, Table, Text
 
 if TYPE_CHECKING:
     from armpy.model import Model

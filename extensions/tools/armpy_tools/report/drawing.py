@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from armpy_conformance.pages.layout import lay_out
+from armpy_tools.pages.layout import lay_out
 from armpy_tools.report.picture import Box, Picture
 
 _COLOURS = ("#cfe2ff", "#d1f2d9", "#ffe5b4", "#f3d1f0", "#c9f0ef", "#e4dcc8")

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from armpy.core.dataclass import dataclass
 from armpy.core.units import time_text
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy_conformance.pages import Bar, Bars, Mark, Part, Table, Text, read_page_data
+from armpy_tools.pages import Bar, Bars, Mark, Part, Table, Text, read_page_data
 
 _FORMAT = "armpy report 2"
 _MOST_LAYERS = 40
@@ -48,7 +48,7 @@ class ReportFigures:
     """Figures of layers by short name."""
 
     def page_data(self) -> dict[str, object]:
-        """The figures as `armpy_conformance.pages.write_page` takes them."""
+        """The figures as `armpy_tools.pages.write_page` takes them."""
         return {"format": _FORMAT, **asdict(self)}
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from armpy.core.units import bytes_text, count_text, time_text, type_name
 from armpy.inspect import LayerStatus, ModelFacts, TensorFacts
 from armpy.profiling import TOGETHER
-from armpy_conformance.pages import (
+from armpy_tools.pages import (
     GraphEdge,
     GraphNode,
     GraphView,

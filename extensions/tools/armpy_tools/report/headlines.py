@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armpy.core.units import bytes_text, count_text, time_text
-from armpy_conformance.measure.limits import limit_of, main_limit
-from armpy_conformance.pages import Bar, Headline
+from armpy_tools.measure.limits import limit_of, main_limit
+from armpy_tools.pages import Bar, Headline
 from armpy_tools.report.layers import LayerRow, LayerRows, times_by_backend
 
 if TYPE_CHECKING:

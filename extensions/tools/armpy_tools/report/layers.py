@@ -10,7 +10,7 @@ from armpy.core.dataclass import dataclass
 from armpy.core.units import type_name
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
 from armpy.profiling import TOGETHER, Quartiles, short_names
-from armpy_conformance.pages import shape_text
+from armpy_tools.pages import shape_text
 
 if TYPE_CHECKING:
     from armpy.graph import Graph

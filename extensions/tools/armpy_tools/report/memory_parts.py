@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from armpy.core.units import bytes_text
 from armpy.graph import Graph, Value
-from armpy_conformance.pages import Bar, Bars, Facts, Lines, Part, Series, Stack, Text
+from armpy_tools.pages import Bar, Bars, Facts, Lines, Part, Series, Stack, Text
 from armpy_tools.report.layers import LayerRow, LayerRows, graph_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armpy.core.units import time_text
-from armpy_conformance.pages import Bar, Details, Facts, Part, Stack, Table, Text
+from armpy_tools.pages import Bar, Details, Facts, Part, Stack, Table, Text
 from armpy_tools.report.headlines import layers_text
 from armpy_tools.report.layers import LayerRow, times_by_backend
 

@@ -17,7 +17,8 @@ from armpy.core.machine import describe_machine
 from armpy.core.units import type_name
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
-from armpy_conformance.pages import (
+from armpy_tools.benchmark.machine import MachineLoad, busy_note
+from armpy_tools.pages import (
     Cautions,
     Facts,
     Headlines,
@@ -29,7 +30,6 @@ from armpy_conformance.pages import (
     quantization_text,
     shape_text,
 )
-from armpy_tools.benchmark.machine import MachineLoad, busy_note
 from armpy_tools.report.accuracy_parts import (
     ModelErrors,
     accuracy_headline,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from armpy.core.dataclass import dataclass
 from armpy.core.units import count_text, percent_text, time_text
 from armpy.profiling import short_names
-from armpy_conformance.pages import (
+from armpy_tools.pages import (
     Bar,
     Bars,
     Details,

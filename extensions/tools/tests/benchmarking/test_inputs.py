@@ -12,10 +12,10 @@ from armpy import DataType, TensorInfo
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.ops.operation import Array
-from armpy_conformance.measure.engines import EngineInput, IEngine
 from armpy_tools.benchmark.inputs import chosen_shapes
 from armpy_tools.benchmark.peer import PeerSubjectModel
 from armpy_tools.benchmark.subjects import Subject
+from armpy_tools.measure.engines import EngineInput, IEngine
 
 OPEN = {
     "picture": ((None, None, None, 3), (1, 224, 224, 3)),

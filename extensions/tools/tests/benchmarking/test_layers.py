@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from armpy.profiling import Share
-from armpy_conformance.measure.limits import limit_of
 from armpy_tools.benchmark.layers import layer_costs
+from armpy_tools.measure.limits import limit_of
 
 
 @pytest.mark.parametrize(

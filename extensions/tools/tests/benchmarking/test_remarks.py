@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from armpy_conformance.measure.latency import latency_of
 from armpy_tools.benchmark import MachineState, Plan, Subject
 from armpy_tools.benchmark.machine import MachineLoad
 from armpy_tools.benchmark.remarks import remarks_on_all, remarks_on_subject
+from armpy_tools.measure.latency import latency_of
 
 STEADY = latency_of([1000.0, 1010.0] * 20)
 

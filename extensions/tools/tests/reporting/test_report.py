@@ -19,7 +19,10 @@ from armpy.ops.operation import Array, Operation
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy.plugins.hooks.outline import FileOutline
 from armpy.profiling import Share, Summary
-from armpy_conformance.pages import (
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.lying_backends import Tampering
+from armpy_testing.digits import MODEL as DIGITS
+from armpy_tools.pages import (
     Bars,
     Facts,
     GraphView,
@@ -32,9 +35,6 @@ from armpy_conformance.pages import (
     Text,
     write_page,
 )
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from armpy_testing.backends.lying_backends import Tampering
-from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
 from armpy_tools.report.figures import side_by_side

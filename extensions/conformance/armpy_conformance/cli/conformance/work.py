@@ -9,7 +9,6 @@ from functools import partial
 
 import click
 
-from armpy.cli.files import write_text
 from armpy.cli.printer import Printer, print_json
 from armpy_conformance import CaseResult, ConformanceResult, Outcome, cases_of, run_conformance
 from armpy_conformance.cli.conformance.trials import (
@@ -19,7 +18,6 @@ from armpy_conformance.cli.conformance.trials import (
     tried,
 )
 from armpy_conformance.result import CONTRACT
-from armpy_conformance.result_page import render_result
 
 _MOST_REASONS = 10
 """Rows of a table of reasons."""
@@ -37,14 +35,13 @@ def cases(
     in_process: bool,
     soak: int | None,
     known_failures: str | None,
-    html: str | None,
     backend_options: tuple[str, ...],
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Try out whether BACKEND keeps its contract and gives CpuRef's answers."""
-    if every and (known_failures or html):
-        raise click.UsageError("--known-failures and --html go with one backend.")
+    if every and known_failures:
+        raise click.UsageError("--known-failures goes with one backend.")
     if in_process and jobs is not None:
         raise click.UsageError("--in-process and --jobs exclude each other.")
     if in_process and memory_limit_mb is not None:
@@ -69,7 +66,7 @@ def cases(
     for result in tried(ids, every, trial, not_tried):
         results.append(result)
         if not as_json or not every:
-            show_result(result, as_json=as_json, html=html)
+            show_result(result, as_json=as_json)
         if fail_fast and not result.is_passed:
             break
     if every:
@@ -85,10 +82,8 @@ def _list(ids: Mapping[str, Sequence[str]]) -> None:
             click.echo(case if len(ids) == 1 else f"{name}  {case}")
 
 
-def show_result(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
+def show_result(result: ConformanceResult, *, as_json: bool) -> None:
     """Show a result as it is asked for."""
-    if html is not None:
-        write_text(html, render_result(result))
     if as_json:
         print_json(result.to_document())
     else:
@@ -152,7 +147,7 @@ def _print_reasons(
     if shown < reasons.total():
         printer.line(
             f"and {reasons.total() - shown} cases for {len(reasons) - len(lines)} other reasons, "
-            "which --json and --html list"
+            "which --json lists"
         )
 
 

@@ -8,7 +8,6 @@ from armpy.cli.command_group import imported_when_run
 from armpy.cli.options import (
     OUTPUT,
     SECONDS,
-    WRITABLE_FILE,
     ExistingPath,
     dynamic_backends_option,
     json_option,
@@ -32,7 +31,6 @@ from armpy_conformance.cli.conformance.options import (
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
 )
-@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
 @dynamic_backends_option
 @json_option
 @verbosity_options

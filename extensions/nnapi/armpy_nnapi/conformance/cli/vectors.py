@@ -15,7 +15,6 @@ def nnapi_vectors(
     backend: str,
     filters: tuple[str, ...],
     jobs: int | None,
-    html: str | None,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -27,6 +26,6 @@ def nnapi_vectors(
         filter=filters,
         jobs=jobs,
     )
-    show_result(result, as_json=as_json, html=html)
+    show_result(result, as_json=as_json)
     if not result.is_passed:
         context.exit(1)

@@ -9,8 +9,16 @@ from statistics import median
 import armpy
 from armpy.cli.files import write_text
 from armpy.core.units import number_text, time_text
-from armpy_conformance.measure.limits import UNKNOWN
-from armpy_conformance.pages import (
+from armpy_tools.benchmark import BenchmarkResult, Ratio, SubjectResult
+from armpy_tools.cli.benchmark.report import (
+    costs_table,
+    how_measured,
+    label_of,
+    layers_table,
+    runs_table,
+)
+from armpy_tools.measure.limits import UNKNOWN
+from armpy_tools.pages import (
     Bar,
     Bars,
     Cautions,
@@ -24,14 +32,6 @@ from armpy_conformance.pages import (
     Text,
     render_page,
 )
-from armpy_tools.benchmark import BenchmarkResult, Ratio, SubjectResult
-from armpy_tools.cli.benchmark.report import (
-    costs_table,
-    how_measured,
-    label_of,
-    layers_table,
-    runs_table,
-)
 
 _FAR_APART = 20
 """Times that differ more are drawn on a logarithmic axis, on which the short ones are seen."""
@@ -42,8 +42,6 @@ def write_page(path: str, result: BenchmarkResult) -> None:
 
     Raises
     ------
-    UnimplementedError
-        If the template engine is not installed.
     InvalidArgumentError
         If the file cannot be written.
     """

@@ -22,7 +22,6 @@ from armpy.cli.progress import ProgressLine
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.errors import suggest_path
 from armpy.types import REFERENCE_BACKEND_ID
-from armpy_conformance.pages import render_page
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
 from armpy_tools.cli.benchmark.page import write_page
 from armpy_tools.cli.benchmark.report import print_benchmark, write_csv
@@ -54,8 +53,6 @@ def benchmark_command(
     for path in files:
         if not Path(path).is_file():
             raise click.UsageError(f"--input: there is no file '{path}'. {suggest_path(path)}")
-    if page_path is not None:
-        render_page("", [])  # reports missing packages before anything is measured
     subjects = subjects_of(models, inputs=inputs, **choices)
     if baseline > len(subjects):
         raise click.UsageError(

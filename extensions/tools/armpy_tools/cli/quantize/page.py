@@ -9,7 +9,16 @@ import armpy
 from armpy.cli.files import write_text
 from armpy.core.units import bytes_text, counted
 from armpy.profiling import short_names
-from armpy_conformance.pages import (
+from armpy_tools.cli.quantize.quantize_file import QuantizeResult
+from armpy_tools.cli.quantize.report import (
+    LAYER_COLUMNS,
+    OUTPUT_COLUMNS,
+    layer_names,
+    layer_row,
+    method_text,
+    output_row,
+)
+from armpy_tools.pages import (
     Bar,
     Bars,
     Cautions,
@@ -21,15 +30,6 @@ from armpy_conformance.pages import (
     Table,
     Text,
     render_page,
-)
-from armpy_tools.cli.quantize.quantize_file import QuantizeResult
-from armpy_tools.cli.quantize.report import (
-    LAYER_COLUMNS,
-    OUTPUT_COLUMNS,
-    layer_names,
-    layer_row,
-    method_text,
-    output_row,
 )
 from armpy_tools.quantize import QuantizeReport
 
@@ -43,8 +43,6 @@ def write_page(path: str, result: QuantizeResult) -> None:
 
     Raises
     ------
-    UnimplementedError
-        If the template engine is not installed.
     InvalidArgumentError
         If the file cannot be written.
     """

@@ -8,7 +8,6 @@ from typing import Any
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.printer import print_json
-from armpy_conformance.pages import render_page
 from armpy_tools.cli.quantize.page import write_page
 from armpy_tools.cli.quantize.quantize_file import QuantizeRequest, quantize_file
 from armpy_tools.cli.quantize.report import print_quantized, quantized_document
@@ -23,8 +22,6 @@ def quantize(
         {"--output": options["output"], "--html": page_path},
         [load_request.model, options["data"]],
     )
-    if page_path is not None:
-        render_page("", [])  # reports missing packages before the model is quantised
     request = QuantizeRequest(**options)
     result = quantize_file(load_request, request)
     if page_path is not None:

@@ -22,8 +22,8 @@ from armpy.cli.options import EXIT_PROBLEMS, check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.registry import find_origin
 from armpy.model import Model, begins_prepared
-from armpy_conformance.pages import begins_page, render_page
 from armpy_tools.devices.every_device import every_device, parse_device
+from armpy_tools.pages import begins_page, render_page
 from armpy_tools.report import (
     ReportFigures,
     ReportSubject,
@@ -57,7 +57,6 @@ def report(
         return
     if float_model is not None and no_accuracy:
         raise click.UsageError("--float-model: it does not go with --no-accuracy.")
-    render_page("", [])  # reports missing packages before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
     files = [load_request.model, float_model, image, *array_files(inputs)]
     check_outputs({"--output": str(path)}, files)

@@ -1,7 +1,0 @@
-"""Accuracy and latency of a backend over models, against real numbers and a peer."""
-
-from armpy_conformance.accuracy.accuracy_run import AccuracyRun
-from armpy_conformance.accuracy.report import ModelAccuracy, Status
-from armpy_conformance.accuracy.runner import run_accuracy
-
-__all__ = ["AccuracyRun", "ModelAccuracy", "Status", "run_accuracy"]

@@ -1,0 +1,1 @@
+"""The commands that join ``armpy conformance``: accuracy on models, and pages of results."""

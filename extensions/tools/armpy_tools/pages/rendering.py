@@ -1,0 +1,177 @@
+"""Makes a page of its parts: one file with its style and programs, which loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from armpy.errors import ParserError
+from armpy_tools.pages.parts import Section
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render_page(
+    title: str,
+    sections: Sequence[Section],
+    about: str = "",
+    data: Mapping[str, object] | None = None,
+) -> str:
+    """The text of a page.
+
+    Parameters
+    ----------
+    title : str
+    sections : sequence of Section
+        Those without parts are left out.
+    about : str
+        A line below the title.
+    data : mapping, optional
+        What programs read: stands in the page as JSON, see `read_page_data`.
+
+    Returns
+    -------
+    str
+        HTML that works in any browser without network: style and programs are in it, and its
+        content security policy allows nothing else.
+    """
+    style, program = _source("page.css"), _source("page.js") + _source("graph.js")
+    template = _environment().get_template("page.html")
+    text: str = template.render(
+        title=title,
+        about=about,
+        sections=[section for section in sections if section.parts],
+        style=style,
+        style_hash=_hash(style),
+        program=program,
+        program_hash=_hash(program),
+        data=data,
+    )
+    return text
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    title: str,
+    sections: Sequence[Section],
+    about: str = "",
+    data: Mapping[str, object] | None = None,
+) -> None:
+    """Write a page to a file; parameters as of `render_page`, errors as of `Path.write_text`."""
+    Path(path).write_text(render_page(title, sections, about, data), "utf-8")
+
+
+_DOCTYPE = b"<!doctype html>"
+
+_DATA = re.compile(r'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
+
+
+def begins_page(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as a page does; raises OSError if it cannot be read."""
+    with open(path, "rb") as file:
+        return file.read(len(_DOCTYPE)).lower() == _DOCTYPE
+
+
+def read_page_data(path: str | os.PathLike[str]) -> dict[str, object]:
+    """Read the data of a page that `write_page` has written.
+
+    Returns
+    -------
+    dict
+        Empty if the page holds none.
+
+    Raises
+    ------
+    ParserError
+        If it is not such a page.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        match = _DATA.search(Path(path).read_text("utf-8"))
+        data = {} if match is None else json.loads(match[1])
+    except ValueError as error:  # other bytes than UTF-8, other text than JSON
+        raise ParserError(
+            f"the data of the page cannot be read: {error}", where=os.fspath(path)
+        ) from error
+    if not isinstance(data, dict):
+        raise ParserError(
+            "the data of the page is not a mapping",
+            where=os.fspath(path),
+            actual=type(data).__name__,
+        )
+    return data
+
+
+@cache
+def _source(name: str) -> str:
+    """A style or a program, as it stands in the page."""
+    return f"\n{(TEMPLATES / name).read_text('utf-8').strip()}\n"
+
+
+def _hash(source: str) -> str:
+    """Return the hash of a source in a content security policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+@cache
+def _environment() -> Environment:
+    """The template engine."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
+    environment.filters["visible"] = _visible_data
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+_BREAKS = re.compile(r"(?<=[/;+])|(?<=[_.:])(?=[^\W\d])")
+"""Where a long name may go on in the next line."""
+
+
+_UNIT_GAP = re.compile(r"(?<=\d) (?=(?:[µm]?s|[KMG]iB|[BkMG]|%)(?!\w))")
+"""The space between a number and its unit, at which no line ends."""
+
+
+def _breakable(text: object) -> Any:  # Any: markup, which escapes the parts
+    """Markup of a text that breaks between the words of a name rather than within them."""
+    return Markup("<wbr>").join(
+        _BREAKS.split(_UNIT_GAP.sub("\N{NO-BREAK SPACE}", visible(str(text))))
+    )
+
+
+def _visible(value: Any) -> Any:  # Any: whatever a template writes
+    """Text whose control characters are escaped; markup stays as it is."""
+    return visible(value) if type(value) is str else value
+
+
+def _visible_data(value: Any) -> Any:  # Any: what JSON can hold
+    """The same for all texts within lists and dictionaries."""
+    if isinstance(value, dict):
+        return {key: _visible_data(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_visible_data(item) for item in value]
+    return _visible(value)
+
+
+def visible(text: str) -> str:
+    """Text whose control characters are escaped; names in files may hold any."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
