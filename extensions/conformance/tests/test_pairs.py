@@ -35,10 +35,6 @@ def test_every_pair_of_values_occurs_in_few_rows() -> None:
     assert len(rows) <= 15  # 12 at least, of 24
 
 
-def test_the_same_factors_give_the_same_rows() -> None:
-    assert list(covering(FACTORS, lambda row: row)) == list(covering(FACTORS, lambda row: row))
-
-
 def test_values_that_exclude_each_other_cost_no_other_pair() -> None:
     def make(row: Row) -> Row | None:
         return None if (row["a"], row["b"]) == ("1", "4") else row

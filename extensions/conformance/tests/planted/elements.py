@@ -21,7 +21,7 @@ from armpy.ops import (
     Quantize,
     Select,
 )
-from armpy.ops.elementwise import BinaryOperation, ComparisonOperation, UnaryOperation
+from armpy.ops.elementwise import BinaryOperation, ComparisonOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -105,15 +105,6 @@ def equal_nan(operation: Comparison, call: Call) -> Answer:
 
 
 # --- Functions
-
-
-def largest_half(operation: ElementwiseUnary, call: Call) -> Answer:
-    """Exponentials of float16 end at its largest number."""
-    if operation.operation is not UnaryOperation.EXP:
-        return None
-    if info_of(call).data_type is not DataType.FLOAT16:
-        return None
-    return [np.minimum(call.outputs[0], np.float16(65504))]
 
 
 class HalvesUp(Fault):
@@ -220,41 +211,17 @@ class SharedTables(Fault):
         call.outputs[0][...] = recomputed(replace_results(call, results), infos=infos)[0]
 
 
-@dataclass
-class Quantizes(Fault):
-    """Halves are rounded otherwise when real or stored numbers are quantised."""
-
-    rounds: Callable[[Array], Array]  # rounds to whole numbers
-    of_stored: bool  # whether it is stored numbers, or real ones
-
-    def after(self, call: Call) -> None:
-        read, result = call.infos[0], call.results[0]
-        if call.operation.name != "Quantize" or read is None or call.inputs[0] is None:
-            return
-        is_stored = read.quantization is not None
-        if is_stored is not self.of_stored or call.operation.attributes()["rounds_to_even"]:
-            return
-        quantization = result.quantization
-        if quantization is None or len(quantization.scales) != 1:
-            return
-        real = call.inputs[0].astype(np.float64)
-        if read.quantization is not None:
-            if len(read.quantization.scales) != 1:
-                return
-            zero_points = read.quantization.zero_points or (0,)
-            real = (real - zero_points[0]) * np.float32(read.quantization.scales[0])
-        low, high = result.data_type.integer_range
-        with np.errstate(all="ignore"):
-            steps = real / np.float32(quantization.scales[0])
-            rounded = self.rounds(np.nan_to_num(steps, posinf=1e6, neginf=-1e6))
-            call.outputs[0][...] = np.clip(
-                rounded + (quantization.zero_points or (0,))[0], low, high
-            )
-
-
-def _up(steps: Array) -> Array:
-    """Halves up."""
-    return np.floor(steps + 0.5)
+def halves_up(operation: Quantize, call: Call) -> Answer:
+    """Halves are rounded up when real numbers are quantised."""
+    quantization = call.results[0].quantization
+    is_stored = info_of(call).quantization is not None
+    if is_stored or operation.rounds_to_even or quantization is None:
+        return None
+    if len(quantization.scales) != 1:
+        return None
+    steps = np.nan_to_num(source(call).astype(np.float64) / np.float32(quantization.scales[0]))
+    stored = np.floor(steps + 0.5) + (quantization.zero_points or (0,))[0]
+    return [np.clip(stored, *call.results[0].data_type.integer_range)]
 
 
 # --- Forms
@@ -293,7 +260,6 @@ ELEMENT_FAULTS: dict[str, Planted] = {
     },
     "blind-subtle/wrapped": wrong(Cast, wrapped_bytes),
     "blind-subtle/nan": wrong(Comparison, equal_nan),
-    "blind-subtle/half": wrong(ElementwiseUnary, largest_half),
     "blind-element/through-float": wrong(ElementwiseBinary, through_float),
     "blind-element/compares-floats": wrong(Comparison, compares_floats),
     "blind-element/clamp": wrong(ElementwiseBinary, other_clamp, Fused),
@@ -305,10 +271,7 @@ ELEMENT_FAULTS: dict[str, Planted] = {
     "blind-scale/first": wrong(Dequantize, scale_of_first),
     "blind-scale/tables": Planted("Activation/", Plain, SharedTables),
     "values/truth-bytes": Planted("Comparison/", Plain, TruthBytes, "a byte other than 0 and 1"),
-    "halves/quantize-up": Planted("Quantize/", Plain, lambda: Quantizes(_up, of_stored=False)),
-    "halves/requantize-to-even": Planted(
-        "Quantize/", Plain, lambda: Quantizes(np.rint, of_stored=True)
-    ),
+    "halves/quantize-up": wrong(Quantize, halves_up),
     **wrong_forms(_ELEMENTS, "elements"),
 }
 """By class and name."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -252,22 +251,6 @@ class Joined(ICompletion):
         return not self._thread.is_alive()
 
 
-class _TooSoon(Joined):
-    """Reports its end at the first query, unless it is alone."""
-
-    _under_way: ClassVar[list[threading.Thread]] = []
-
-    def __init__(self, thread: threading.Thread) -> None:
-        super().__init__(thread)
-        self._under_way[:] = [
-            thread_alive for thread_alive in self._under_way if thread_alive.is_alive()
-        ]
-        self._under_way.append(thread)
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        return timeout_s is not None or len(self._under_way) > 1 or super().wait()
-
-
 class _SaysNothing(Joined):
     """Does not say whether it has ended."""
 
@@ -290,12 +273,6 @@ class Queued(Wrapped):
         time.sleep(self.delay_s)
         with suppress(ExecutionCancelledError):  # the device is closed when the kit is done
             self.execute(inputs, outputs)
-
-
-class EndsTooSoon(Queued):
-    """Says that it has ended before it has."""
-
-    completion = _TooSoon
 
 
 class SaysNothing(Queued):
@@ -543,12 +520,6 @@ EXECUTION_FAULTS: dict[str, Planted] = {
         lambda: Once(400, lambda _: time.sleep(1.0)),
         "The median",
         soak=500,
-    ),
-    "executions/ends-too-soon": Planted(
-        "contract/executions/queued-executions-keep-their-order",
-        OwnMemory,
-        with_workloads(EndsTooSoon),
-        "that were enqueued one after the other",
     ),
     "executions/out-of-order": Planted(
         "contract/executions/queued-executions-keep-their-order",

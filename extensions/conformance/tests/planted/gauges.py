@@ -40,16 +40,6 @@ from .settings import ActsAtLoad
 from .shapes import Call, Factory, Fault, Flow, Fused, OwnHandle, Plain, Wrapped
 
 
-class KeepsResults(Fault):
-    """Every result is remembered."""
-
-    def __init__(self) -> None:
-        self.kept: list[Array] = []
-
-    def after(self, call: Call) -> None:
-        self.kept.append(call.outputs[0])
-
-
 class KeepsLittle(Fault):
     """A few bytes of every execution are remembered."""
 
@@ -225,14 +215,8 @@ class IdleModelOption(Fused):
 
 
 GAUGE_FAULTS: dict[str, Planted] = {
-    "gauges/outputs-mapped": Planted(
-        "contract/gauges/every-map-is-unmapped", Fused, lambda: LeavesMapped(0), "unmapped"
-    ),
     "gauges/inputs-mapped": Planted(
         "contract/gauges/every-map-is-unmapped", Fused, lambda: LeavesMapped(-1), "unmapped"
-    ),
-    "gauges/results": Planted(
-        "contract/gauges/nothing-grows-from-execution-to-execution", Plain, KeepsResults, "more"
     ),
     "gauges/little": Planted(
         "contract/gauges/nothing-grows-from-execution-to-execution", Flow, KeepsLittle, "bytes"
@@ -248,12 +232,6 @@ GAUGE_FAULTS: dict[str, Planted] = {
         Fused,
         lambda: Clock(1000.0),
         "is said",
-    ),
-    "gauges/milliseconds": Planted(
-        "contract/gauges/device-times-are-no-longer-than-the-clocks",
-        Fused,
-        lambda: Clock(1e-3),
-        "microseconds",
     ),
     "gauges/option": Planted(
         "contract/gauges/every-option-is-read", IdleOption, said="value of fast: it changes"
@@ -282,11 +260,6 @@ GAUGE_FAULTS: dict[str, Planted] = {
         "contract/gauges/nothing-grows-from-runtime-to-runtime",
         partial(KeepsRuntimes, _file),
         said="open files",
-    ),
-    "growth/bytes-per-runtime": Planted(
-        "contract/gauges/nothing-grows-from-runtime-to-runtime",
-        partial(KeepsRuntimes, lambda: bytearray(4096)),
-        said="bytes",
     ),
     "growth/processes-per-runtime": Planted(
         "contract/gauges/nothing-grows-from-runtime-to-runtime",

@@ -217,22 +217,26 @@ class OneShape(Fault):
 # --- Runtimes
 
 
+class Closes(IBackendContext, IBackendModelContext):
+    """Marks its backend as closed with itself."""
+
+    def __init__(self, backend: GoesWithTheFirstRuntime | ClosesForAll) -> None:
+        self._backend = backend
+
+    def close(self) -> None:
+        self._backend.is_closed = True
+
+
 class GoesWithTheFirstRuntime(Few):
     """Has lost something when one of its runtimes has gone."""
 
-    has_lost = False
+    is_closed = False
 
     def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
-        backend = self
-
-        class Context(IBackendContext):
-            def close(self) -> None:
-                backend.has_lost = True
-
-        return Context()
+        return Closes(self)
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return Factory(Sometimes(lambda *_: self.has_lost))
+        return Factory(Sometimes(lambda *_: self.is_closed))
 
 
 class _Ending(Wrapped):
@@ -259,13 +263,7 @@ class ClosesForAll(OwnMemory):
         return WrappingFactory(right, type("Ending", (_Ending,), {"owner": self}))
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
-        backend = self
-
-        class Context(IBackendContext):
-            def close(self) -> None:
-                backend.is_closed = True
-
-        return Context()
+        return Closes(self)
 
 
 class ClosesForAllNetworks(ClosesForAll):
@@ -281,13 +279,7 @@ class ClosesForAllNetworks(ClosesForAll):
     def create_backend_specific_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext | None:
-        backend = self
-
-        class Context(IBackendModelContext):
-            def close(self) -> None:
-                backend.is_closed = True
-
-        return Context()
+        return Closes(self)
 
 
 class Renamed(OwnMemory):

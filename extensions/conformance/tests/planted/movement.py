@@ -86,16 +86,6 @@ def first_batch_of_indices(operation: Gather, call: Call) -> Answer:
     return recomputed(call, inputs=(call.inputs[0], np.broadcast_to(indices[:1], indices.shape)))
 
 
-def axis_before_last(operation: Gather, call: Call) -> Answer:
-    """Along the axis before the last one of rank 4, indices of rank 2 are read transposed."""
-    indices = source(call, 1)
-    is_there = source(call).ndim == 4 and operation.axis in (2, -2)
-    if not is_there or indices.ndim != 2:
-        return None
-    turned = np.ascontiguousarray(indices.T).reshape(indices.shape)
-    return recomputed(call, inputs=(call.inputs[0], turned))
-
-
 def inverse_at_rank_five(operation: Transpose, call: Call) -> Answer:
     """Beyond rank 4 the inverse of the permutation is taken."""
     if source(call).ndim < 5 or operation.perm is None:
@@ -111,19 +101,6 @@ class Turned(Fault):
         is_square = len(set(call.outputs[0].shape)) == 1 and call.outputs[0].ndim == 2
         if call.operation.name == "Transpose" and is_square and call.inputs[0] is not None:
             call.outputs[0][...] = call.inputs[0]
-
-
-def bytes_by_four(operation: Transpose, call: Call) -> Answer:
-    """Bytes move by fours along an innermost axis that stays: the rest of it is left behind."""
-    output = call.outputs[0]
-    perm = operation.perm or ()
-    rest = output.shape[-1] % 4 if output.ndim else 0
-    is_byte = output.dtype.itemsize == 1 and output.ndim >= 4
-    if not is_byte or not rest or perm[-1] != output.ndim - 1 or output.shape[-1] < 4:
-        return None
-    wrong = output.copy()
-    wrong[..., -rest:] = output[..., :1]
-    return [wrong]
 
 
 def mirrored_edge(operation: Pad, call: Call) -> Answer:
@@ -206,9 +183,7 @@ _MOVES: Mapping[str, tuple[str, Condition]] = {
 
 MOVEMENT_FAULTS: dict[str, Planted] = {
     "edges/square": Planted("Transpose/square", Fused, Turned),
-    "blind-subtle/bytes": wrong(Transpose, bytes_by_four),
     "blind-subtle/concat": wrong(Concat, concat_as_it_is),
-    "blind-subtle/gather": wrong(Gather, axis_before_last),
     "blind-move/many-inputs": wrong(Concat, many_inputs),
     "blind-move/uneven": wrong(Splitter, even_splits),
     "blind-move/backwards": wrong(StridedSlice, backwards_from_begin),

@@ -28,8 +28,6 @@ from armpy.backend import (
 from armpy.errors import BackendCapabilityError, BackendError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import (
-    Activation,
-    ActivationFunction,
     FusedActivation,
     PreCompiled,
 )
@@ -287,20 +285,6 @@ class Prepared(Fused):
         return Factory(After(lambda _: True) if self._was_wrong else Fault())
 
 
-class FusesSeen(Fault):
-    """An activation is applied to the result before it, which others read as well."""
-
-    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
-        for layer in view.layers:
-            source = layer.inputs[0] if layer.inputs else None
-            is_relu = (
-                isinstance(layer.operation, Activation)
-                and layer.operation.function is ActivationFunction.RELU
-            )
-            if is_relu and source is not None and source in view.outputs:
-                values[source] = values[layer.outputs[0]]
-
-
 # --- Programs in files
 
 
@@ -454,7 +438,6 @@ PROGRAM_FAULTS: dict[str, Planted] = {
         lambda: Forgets("Convolution2d", "activation"),
         "from a compiled model",
     ),
-    "blind-program/fuses-seen": Planted("contract/compiled/patterns-come-back", Fused, FusesSeen),
     "compiled/once": Planted(
         "contract/compiled/parts-that-cannot-be-used-are-compiled-anew",
         CompilesOnce,

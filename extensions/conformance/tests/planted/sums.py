@@ -158,18 +158,6 @@ def unsorted(operation: TopkV2, call: Call) -> Answer:
     return [source_array, order]
 
 
-def hundred_candidates(operation: TopkV2, call: Call) -> Answer:
-    """Only the first 100 elements are looked at."""
-    array = source(call)
-    if array.ndim == 0 or array.shape[-1] <= 100 or call.outputs[0].shape[-1] > 100:
-        return None
-    if not is_float(call) or not operation.largest:
-        return None
-    short = array.copy()
-    short[..., 100:] = -np.inf
-    return recomputed(call, inputs=(short, *call.inputs[1:]))
-
-
 def inclusive_in_reverse(operation: Cumulate, call: Call) -> Answer:
     """Sums from the end include their own element."""
     if not operation.reverse or not operation.exclusive:
@@ -311,7 +299,6 @@ SUM_FAULTS: dict[str, Planted] = {
     "edges/overlap": Planted("DetectionPostProcess/", Fused, lambda: OVERLAP),
     "blind-subtle/both-transposed": wrong(BatchMatMul, both_transposed),
     "blind-subtle/thousand": wrong(Reduce, first_thousand),
-    "blind-subtle/hundred": wrong(TopkV2, hundred_candidates),
     "blind-subtle/time": wrong(UnidirectionalSequenceLstm, batch_for_time, Fused),
     "blind-sum/overflows": wrong(Softmax, overflows),
     "blind-sum/axis": wrong(Softmax, axis_at_rank_three),

@@ -20,12 +20,11 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Operation
 from armpy.ops.pooling import PoolingAlgorithm
-from armpy.ops.resizing import ResizeMethod
 from armpy.ops.shapes import resolve_padding
 from armpy.types import DataLayout
 
 from .planting import Planted
-from .shapes import Call, Fused, spoil
+from .shapes import Call, Fused
 from .wrong_values import (
     Answer,
     Condition,
@@ -129,14 +128,6 @@ def counts_padding(operation: Pooling2d, call: Call) -> Answer:
     return [output]
 
 
-def odd_width(operation: Pooling2d, call: Call) -> Answer:
-    """With a stride of 3 the last window of an image whose width is odd is wrong."""
-    width = source(call).shape[image_axes(operation.data_layout)[1]]
-    if operation.stride[1] == 3 and width % 2:
-        spoil(call.outputs[0])
-    return None
-
-
 # --- Resizing and blocks
 
 
@@ -144,15 +135,6 @@ def only_first_image(operation: Resize, call: Call) -> Answer:
     """All images of a batch become the first."""
     output = call.outputs[0]
     return [np.broadcast_to(output[:1], output.shape).copy()]
-
-
-def corners_of_one(operation: Resize, call: Call) -> Answer:
-    """With aligned corners, a height of 1 divides by 0."""
-    height = image_axes(operation.data_layout)[0]
-    is_bilinear = operation.method is ResizeMethod.BILINEAR and operation.align_corners
-    if not is_bilinear or call.outputs[0].shape[height] != 1 or not is_float(call):
-        return None
-    return [np.full_like(call.outputs[0], np.nan)]
 
 
 def columns_first(operation: DepthToSpace, call: Call) -> Answer:
@@ -245,14 +227,12 @@ _WINDOWS: Mapping[str, tuple[str, Condition]] = {
 
 
 WINDOW_FAULTS: dict[str, Planted] = {
-    "blind-subtle/corners": wrong(Resize, corners_of_one),
     "blind-window/zero-point": wrong(Convolution2d, pads_with_zero),
     "blind-window/scales": wrong(DepthwiseConvolution2d, first_scale),
     "blind-window/multiplier": wrong(DepthwiseConvolution2d, multiplier_order, Fused),
     "blind-window/groups": wrong(Convolution2d, bias_of_first_group),
     "blind-window/crops": wrong(TransposeConvolution2d, swapped_crops),
     "blind-window/average": wrong(Pooling2d, counts_padding),
-    "blind-window/odd-width": wrong(Pooling2d, odd_width),
     "blind-move/first-image": wrong(Resize, only_first_image),
     "blind-move/depth-to-space": wrong(DepthToSpace, columns_first),
     "blind-move/blocks": wrong(SpaceToBatchNd, blocks_of_zero),
