@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from armpy.cli.doctor.examine import NO_DEVICE, InstallationReport, SubjectReport, examine
+from armpy.cli.doctor.examine import NO_DEVICE, InstallationReport, examine
 from armpy.cli.options import EXIT_PROBLEMS, dynamic_backends_option, report_options
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
@@ -48,10 +48,10 @@ def command(
     with settings.without_reasons():
         report = examine(options)
     if as_json:
-        print_json(asdict(report) | {"num_problems": report.num_problems})
+        print_json(asdict(report) | {"num_problems": len(report.problems)})
     else:
         _print(report, with_tracebacks=settings.debug)
-    if report.num_problems:
+    if report.problems:
         context.exit(EXIT_PROBLEMS)
 
 
@@ -75,10 +75,7 @@ def _print(report: InstallationReport, *, with_tracebacks: bool) -> None:
             printer.line(f"{subject.name}: {NO_DEVICE}: {subject.reason}")
     for problem in report.problems:
         printer.line(f"problem: {problem}")
-    for subject in filter(SubjectReport.has_problem, subjects):
-        text = ". ".join(filter(None, (subject.reason.rstrip("."), subject.fix)))
-        printer.line(f"problem: {subject.name}: {text}")
-        if with_tracebacks:
-            for line in subject.traceback.splitlines():
-                printer.line(f"  | {line}")
-    printer.line(f"problems: {report.num_problems}")
+    if with_tracebacks:
+        for line in [line for subject in subjects for line in subject.traceback.splitlines()]:
+            printer.line(f"  | {line}")
+    printer.line(f"problems: {len(report.problems)}")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, distributions, version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import armpy
@@ -62,10 +62,6 @@ class SubjectReport:
     traceback: str = ""  # of its exception, or what it wrote last
     details: tuple[tuple[str, str], ...] = ()  # properties, each with its kind
 
-    def has_problem(self) -> bool:
-        """Return whether it does not work, though this machine has what it needs."""
-        return self.state not in (OK, NO_DEVICE)
-
 
 @dataclass(frozen=True, slots=True)
 class InstallationReport:
@@ -74,13 +70,7 @@ class InstallationReport:
     facts: Mapping[str, str]
     backends: tuple[SubjectReport, ...]
     plugins: tuple[SubjectReport, ...]
-    problems: tuple[str, ...]  # of other things, each with the fix
-
-    @property
-    def num_problems(self) -> int:
-        """Number of problems of backends, plugins and all else."""
-        subjects = (*self.backends, *self.plugins)
-        return len(self.problems) + sum(subject.has_problem() for subject in subjects)
+    problems: tuple[str, ...]  # each with the fix
 
 
 def examine(options: PluginOptions) -> InstallationReport:
@@ -88,14 +78,15 @@ def examine(options: PluginOptions) -> InstallationReport:
     registry = BackendRegistry.discover(options)
     results = {id(c): result for c, result in registry.probe(examine=EXAMINATION)}
     backends = tuple(_report(c, results.get(id(c))) for c in registry.candidates)
+    plugins = tuple(_plugin_reports(registry))
     cache, cache_problem = _cache()
-    problems = (*_directory_problems(registry, options), *wrong_values())
-    return InstallationReport(
-        {**_facts(), "cache": cache},
-        backends,
-        tuple(_plugin_reports(registry)),
-        (*problems, *filter(None, [cache_problem])),
-    )
+    problems = [*_directory_problems(registry, options), *wrong_values(), cache_problem]
+    for subject in (*backends, *plugins):
+        if subject.state not in (OK, NO_DEVICE):
+            text = ". ".join(filter(None, (subject.reason.rstrip("."), subject.fix)))
+            problems.append(f"{subject.name}: {text}")
+    facts = {**_facts(), "cache": cache}
+    return InstallationReport(facts, backends, plugins, tuple(filter(None, problems)))
 
 
 def _report(candidate: Candidate, result: ProbeResult | None, fault: str = "") -> SubjectReport:
@@ -150,13 +141,10 @@ def _directory_problems(registry: BackendRegistry, options: PluginOptions) -> It
 
 
 def _facts() -> dict[str, str]:
-    copies = {d.version: d.locate_file("") for d in distributions(name="armpy")}
-    listed = "; ".join(f"{number} in {place}" for number, place in copies.items())
     variables = [f"{n}={v}" for n, v in sorted(os.environ.items()) if n.startswith("ARMPY_")]
     packs = [f"{pack.path} ({pack.reason or 'used'})" for pack in found_packs()]
     return {
         "armpy": f"{armpy.__version__} in {os.path.dirname(armpy.__file__)}",
-        "distributions of armpy": listed or "none",
         "backend API": BACKEND_API_VERSION,
         "Python": f"{platform.python_version()} ({sys.executable})",
         **{name: _version(name) for name in _LIBRARIES},
@@ -176,20 +164,16 @@ def _version(name: str) -> str:
 
 
 def _cache() -> tuple[str, str]:
-    """Where the cache is and what it holds, and why nothing can be kept there, with the fix."""
+    """Where the cache is, and why nothing can be kept there, with the fix."""
     if is_switched_off(os.environ):
         return "switched off", ""
-    fix = "Set ARMPY_CACHE_DIR to a folder that can be written"
     try:
         folder = cache_folder()
-    except RuntimeError as error:
-        return "none", f"cache: nothing is kept: {error}. {fix}"
-    try:
         make_own_folder(folder)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(_LEAST_ROOM))
             file.flush()
-    except OSError as error:
-        problem = f"cache: {folder} cannot be written: {error.strerror}: each start compiles anew"
-        return f"{folder}, not writable", f"{problem}. {fix}"
+    except (RuntimeError, OSError) as error:
+        fix = "Set ARMPY_CACHE_DIR to a folder that can be written"
+        return "none", f"cache: nothing is kept: {error}. {fix}"
     return f"{folder}, writable; armpy cache list shows what is in it", exposed_cache()

@@ -15,8 +15,6 @@ from armpy.ops import Activation, ActivationFunction, ElementwiseBinary, FullyCo
 from armpy.ops.tolerance import compare
 from armpy.plugins import BackendRegistry
 from armpy.plugins.discovery.candidate import MISSING_DEVICE
-from armpy.plugins.discovery.discover import find_entry_points
-from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.proxy.availability import find_unavailability, shortened
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.store.settings import CompilationCaching
@@ -79,15 +77,15 @@ def _run_network(backend: IBackendInternal) -> Iterator[str]:
     total = net.add(ElementwiseBinary(), x, y, name="addition")
     positive = net.add(Activation(ActivationFunction.RELU), total)
     net.output("z", net.add(FullyConnected(), positive, net.constant(weights), net.constant(bias)))
-    given = {"x": np.array([[5, 3]], np.float32), "y": np.array([[-10, 8]], np.float32)}
-    inputs = {name: array.copy() for name, array in given.items()}
+    inputs = {"x": np.array([[5, 3]], np.float32), "y": np.array([[-10, 8]], np.float32)}
+    copies = {name: array.copy() for name, array in inputs.items()}
     # The sum is (-5, 11), its positive part (0, 11), the product (22 + 10, 11 - 40).
     expected = np.array([[32, -29]], np.float32)
     with closing(Runtime(_options(backend))) as runtime:
         network_id = runtime.load_network(net.build())
         answer = runtime.enqueue_workload(network_id, inputs)["z"]
         placement = runtime.get_network(network_id).placement
-    if any((inputs[name] != array).any() for name, array in given.items()):
+    if any((inputs[name] != array).any() for name, array in copies.items()):
         raise ArmpyError("an input was changed by the execution")
     if difference := compare(expected, answer, info):
         raise ArmpyError(f"the answer is wrong: {difference}")
@@ -106,11 +104,10 @@ def _options(backend: IBackendInternal) -> RuntimeOptions:
     ids = [backend.get_id()]
     registry = BackendRegistry()
     registry.register(ids[0], lambda: backend)
-    for candidate in find_entry_points()[0]:
-        if candidate.backend_id == REFERENCE_BACKEND_ID and REFERENCE_BACKEND_ID not in ids:
-            loaded = load_reference(candidate.name)
-            registry.register(REFERENCE_BACKEND_ID, loaded)  # type: ignore[arg-type]  # armpy's own
-            ids.append(REFERENCE_BACKEND_ID)
+    if REFERENCE_BACKEND_ID not in ids:
+        discovered = BackendRegistry.discover()
+        registry.register(REFERENCE_BACKEND_ID, lambda: discovered.get(REFERENCE_BACKEND_ID))
+        ids.append(REFERENCE_BACKEND_ID)
     return RuntimeOptions(
         registry=registry, backends=ids, caching=CompilationCaching(enabled=False)
     )
