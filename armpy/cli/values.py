@@ -93,13 +93,6 @@ def parse_all_names(
     return tuple(chain.from_iterable(parse_name_lists(context, param, texts))) or None
 
 
-def parse_trace(text: str) -> str:
-    """The name of a file for a trace, or nothing."""
-    if text and not text.endswith(".json"):
-        raise ValueError("expected a name that ends in .json, or another option after --profile")
-    return text
-
-
 Shapes = dict[str, tuple[int, ...]]
 """Of inputs, by name."""
 

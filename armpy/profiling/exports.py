@@ -110,7 +110,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     Parameters
     ----------
     path : path
-        A trace of ``armpy run --profile FILE.json`` or `to_chrome_trace`, or what
+        A trace of ``armpy profile MODEL -o FILE.json`` or `to_chrome_trace`, or what
         `to_json` gives.
 
     Raises
@@ -131,7 +131,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
         raise ParserError(
             "there is no profile in the file",
             where=where,
-            expected="a file that 'armpy run MODEL --profile FILE.json' has written",
+            expected="a file that 'armpy profile MODEL -o FILE.json' has written",
             fix="Write it again: files of earlier versions have events only",
         ) from error
 

@@ -176,7 +176,7 @@ DOCUMENTS: list[tuple[str, dict[str, Any]]] = [
             "outputs": [{"shape": [1, 10], "classes": [{"label": "seven"}, {}]}],
         },
     ),
-    ("run {model}", {"profile": None, "alternatives": []}),
+    ("run {model}", {"alternatives": []}),
     (
         "run {model} --backends CpuRef --backend NumbaAcc",
         {"layers_by_backend": {"CpuRef": 10}},

@@ -142,7 +142,7 @@ def compiled(cli: Cli, output: str) -> str:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--profile"], ["--code", "never"]],
+    [["--repeat", "1"], ["--code", "never"]],
 )
 def test_run_takes_a_compiled_file_with_options_of_ordinary_networks(
     cli: Cli, compiled: str, arguments: list[str]

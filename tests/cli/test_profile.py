@@ -1,4 +1,4 @@
-"""`armpy run --profile` and `armpy profile`."""
+"""`armpy profile`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from armpy.cli.printer import Printer
 from armpy.cli.profile_report import (
     PartReport,
     ProfileReport,
+    print_profile,
 )
-from armpy.cli.run.report import print_run
-from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Share, Summary
 from armpy_testing.command_line import Cli, armpy_command
 
@@ -39,7 +39,7 @@ def test_layers_that_ran_as_one_are_named_by_their_short_names() -> None:
 def test_a_trace_is_written_where_a_file_is_named(tmp_path: Path, cli: Cli) -> None:
     trace = tmp_path / "trace.json"
     assert f"written: {trace}" in cli.out(
-        "run", MODEL, "--profile", str(trace), "--backends", "CpuRef"
+        "profile", MODEL, "-o", str(trace), "--runs", "1", "--backends", "CpuRef"
     )
     events = json.loads(trace.read_text())["traceEvents"]
     assert len([event for event in events if event["cat"] != "load"]) == 11
@@ -59,7 +59,7 @@ def test_the_table_shows_what_a_backend_says_about_its_layers(
     )
     whole = (0.023, 0.025, 0.028)
     profile = ProfileReport(4, 0.1, layers, layers, (), (), 0.0, (), quartiles_ms=whole)
-    print_run(RunReport("random", "all on Npu", {}, (), profile=profile))
+    print_profile(Printer(), profile)
     lines = capsys.readouterr().out.splitlines()
     first = lines.index("Slowest layers (2 of 2)")
     assert lines[first + 1].split() == [
@@ -76,7 +76,7 @@ def test_the_table_shows_what_a_backend_says_about_its_layers(
 def test_a_profile_says_where_all_of_the_time_went(cli: Cli) -> None:
     backend = "CpuRef"
     options = ["--backends", backend, "--repeat", "4", "--json"]
-    profile = json.loads(cli.out("run", MODEL, "--profile", *options))["profile"]
+    profile = json.loads(cli.out("profile", MODEL, *options))
     assert profile["runs"] == 4
     for kind in ("layers", "operations"):
         parts = [*profile[kind], *profile["overhead"], *profile["waiting"]]
@@ -96,7 +96,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         path = str(folder / f"{backend}.json")
         with redirect_stdout(StringIO()):
             options = ["--backends", backend, "--repeat", "5"]
-            assert armpy_command(["run", MODEL, "--profile", path, *options]) == 0
+            assert armpy_command(["profile", MODEL, "-o", path, *options]) == 0
         paths.append(path)
     return paths[0], paths[1]
 

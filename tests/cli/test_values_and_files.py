@@ -225,7 +225,7 @@ def test_trying_an_output_leaves_nothing_and_changes_nothing(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("command", "option", "name"),
-    [("run", "--profile", "p.json"), ("run", "--output", "out"), ("profile", "-o", "g.json")],
+    [("run", "--output", "out"), ("profile", "-o", "g.json")],
 )
 def test_outputs_are_tried_before_the_model_is_loaded(
     command: str,

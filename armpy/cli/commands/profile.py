@@ -1,4 +1,4 @@
-"""``armpy profile`` and ``armpy run --profile``: where the time went."""
+"""``armpy profile``: where the time of a model goes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import asdict
 import click
 
 from armpy.cli.command_group import OnceGroup
+from armpy.cli.files import write_text
+from armpy.cli.inputs.complete import complete_inputs
 from armpy.cli.inputs.options import INPUT_OPTIONS, input_options
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inputs.values import array_files
@@ -21,11 +23,12 @@ from armpy.cli.options import (
     model_options,
     report_options,
 )
+from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.profile_report import ProfileReport, print_comparison, print_profile
 from armpy.cli.run.report import show_hints
-from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.profiling import compare_summaries, read_summary
+from armpy.cli.run.run_model import time_runs
+from armpy.profiling import compare_summaries, read_summary, to_chrome_trace
 
 _TOP = click.option(
     "--top",
@@ -52,8 +55,8 @@ def command() -> None:
     """Profile MODEL: show where the time of its executions goes.
 
     'armpy profile MODEL' runs a model and prints its profile, 'armpy profile model --help' lists
-    the options. The other commands show saved profiles (which -o writes, and 'armpy run MODEL
-    --profile FILE.json') and compare two of them. The files are traces as well: chrome://tracing
+    the options. The other commands show saved profiles, which -o writes, and compare two of
+    them. The files are traces as well: chrome://tracing
     and ui.perfetto.dev draw them.
     """
 
@@ -82,19 +85,27 @@ def model(
 ) -> None:
     """Run MODEL and show where the time of its executions goes: by kind and by layer."""
     check_outputs({"--output": output}, [load_request.model, image, *array_files(inputs)])
-    request = RunRequest(image=image, inputs=inputs, repeat=runs, trace=output or "")
-    with load_model(load_request, profiling=True) as model:
-        report = run_model(model, request)
-    if report.profile is None:
-        raise RuntimeError("a model that is loaded with profiling has no profile")
-    show_hints(report.hints)
+    with load_model(load_request, profiling=True) as loaded:
+        metadata = FileMetadata(loaded)
+        completed = complete_inputs(loaded, inputs, image, metadata=metadata)
+        with completed.shapes.explained():
+            loaded.run(completed.arrays)
+        profiler = loaded.runtime.get_profiler(loaded.network_id)
+        assert profiler is not None  # as it is loaded with profiling
+        profiler.clear()  # the first execution does not count
+        time_runs(loaded, completed.arrays, runs)
+        report = ProfileReport.of(profiler.summary(), profiler.counters)
+        placement = str(loaded.placement)
+        if output is not None:
+            write_text(output, to_chrome_trace(profiler))
+    show_hints([*completed.hints, *metadata.hints])
     if as_json:
-        print_json({"model": load_request.model, "inputs": report.inputs, **asdict(report.profile)})
+        print_json({"model": load_request.model, "inputs": completed.origin, **asdict(report)})
         return
     printer = Printer()
-    printer.line(f"inputs: {report.inputs}")
-    printer.line(f"placement: {report.placement}")
-    print_profile(printer, report.profile, most_layers=top)
+    printer.line(f"inputs: {completed.origin}")
+    printer.line(f"placement: {placement}")
+    print_profile(printer, report, most_layers=top)
     if output is not None:
         printer.line(f"written: {output}")
 

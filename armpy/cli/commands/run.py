@@ -19,7 +19,6 @@ from armpy.cli.options import (
     verbosity_options,
 )
 from armpy.cli.pictures.options import picture_options
-from armpy.cli.values import parse_trace, parsed
 from armpy.model.load_options import OPTIONS
 
 _RUN_OPTIONS = (
@@ -39,14 +38,6 @@ _RUN_OPTIONS = (
         "repeat",
         type=click.IntRange(min=1),
         help="Time so many runs, after one that is not timed.",
-    ),
-    click.option(
-        "--profile",
-        is_flag=False,
-        flag_value="",
-        metavar="[FILE.json]",
-        callback=parsed(parse_trace),
-        help="List the slowest steps; FILE.json gets a trace for Chrome's and Perfetto's viewers.",
     ),
     click.option(
         "--compile",

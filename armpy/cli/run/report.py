@@ -42,10 +42,6 @@ def print_run(report: RunReport, print_more: Callable[[Printer], None] | None = 
         printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     print_placement(printer, report.placement, report.placed)
     print_alternatives(printer, report.alternatives)
-    if report.profile is not None:
-        from armpy.cli.profile_report import print_profile  # noqa: PLC0415
-
-        print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
 

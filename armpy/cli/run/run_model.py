@@ -17,10 +17,8 @@ from armpy.errors import InvalidArgumentError
 from armpy.profiling.quartiles import quartiles_of
 
 if TYPE_CHECKING:
-    from armpy.cli.profile_report import ProfileReport
     from armpy.compiler import Alternative, Placement
     from armpy.model import Model
-    from armpy.profiling import Profiler
 
 # A run on random numbers is as quick as its network: what reads pictures, arrays and metadata,
 # or writes files, is imported where it is asked for.
@@ -38,8 +36,6 @@ class RunRequest:
     output: str | None = None  # folder for the outputs
     repeat: int | None = None  # how many executions to time
     picture: PictureOptions = field(default_factory=PictureOptions)  # how pictures become an input
-    # File for a trace, where the model was loaded with profiling; none if it is empty.
-    trace: str | None = None
     softmax: bool = False  # whether scores of classes become probabilities
 
     @property
@@ -75,7 +71,6 @@ class RunReport:
     timing: RunTiming | None = None
     files: tuple[str, ...] = ()  # paths of written files
     hints: tuple[str, ...] = ()  # assumptions
-    profile: ProfileReport | None = None  # where all of the time went; None without profiling
     # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
     metadata: tuple[str, ...] = ()  # values taken from the metadata of the model's file
@@ -114,14 +109,7 @@ def run_model(
     arrays = inputs.arrays
     with inputs.shapes.explained():
         results = model.run(arrays)
-    profiler = None
-    if request.trace is not None:
-        profiler = model.runtime.get_profiler(model.network_id)
-    timing = None
-    if request.repeat is not None:
-        if profiler is not None:
-            profiler.clear()  # the first execution does not count
-        timing = time_runs(model, arrays, request.repeat)
+    timing = None if request.repeat is None else time_runs(model, arrays, request.repeat)
     reader = OutputReader(model, labels, metadata, request.top, request.softmax)
     # How many things the model was given together: the first dimension that all inputs share.
     batches = {array.shape[0] if array.ndim else 1 for array in arrays.values()}
@@ -133,12 +121,6 @@ def run_model(
         from armpy.cli.files import write_outputs
 
         files += write_outputs(request.output, results)
-    if profiler is not None and request.trace:
-        from armpy.cli.files import write_text
-        from armpy.profiling import to_chrome_trace
-
-        write_text(request.trace, to_chrome_trace(profiler))
-        files.append(request.trace)
     placement = model.placement
     return RunReport(
         inputs.origin,
@@ -148,20 +130,10 @@ def run_model(
         timing,
         tuple(files),
         (*inputs.hints, *(metadata.hints if metadata else ())),
-        profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
         placement,
     )
-
-
-def profiled(profiler: Profiler | None) -> ProfileReport | None:
-    """The parts of all of a profiler's time; None without one."""
-    if profiler is None:
-        return None
-    from armpy.cli.profile_report import ProfileReport
-
-    return ProfileReport.of(profiler.summary(), profiler.counters)
 
 
 def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> RunTiming:

@@ -22,7 +22,6 @@ def run(
     *,
     pictures: tuple[str, ...],
     images: tuple[str, ...],
-    profile: str | None,
     top: int | None,
     as_json: bool,
     compile: str | None,
@@ -33,25 +32,18 @@ def run(
     output = options["output"]
     if output is not None and Path(output).is_file():
         raise InvalidArgumentError(f"'{output}' is a file", where="--output", expected="a folder")
-    if output is not None or profile:
-        outputs = {"--output": output, "--profile": profile or None}
-        check_outputs(outputs, [load_request.model, picture])
+    check_outputs({"--output": output}, [load_request.model, picture])
     if compile is None:
-        measures = profile is not None or options["repeat"] is not None
+        measures = options["repeat"] is not None
         is_chosen = load_request.options.backends is not None or load_request.backend_options
         is_other = as_json or measures or output is not None or is_chosen
         compile = compile_choice(is_answer=not is_other)
     request = RunRequest(
         image=picture,
-        trace=profile,
         top=top or DEFAULT_TOP,
         **options,
     )
-    with load_model(
-        load_request.with_options(compile=compile),
-        profiling=profile is not None,
-        may_be_kept=True,
-    ) as loaded:
+    with load_model(load_request.with_options(compile=compile), may_be_kept=True) as loaded:
         if picture is not None and takes_several(loaded):
             raise InvalidArgumentError(
                 "the model takes several pictures together", where=picture, fix="Use armpy pictures"

@@ -156,7 +156,7 @@ _WITHOUT_EFFECT: dict[str, Callable[[str, str], object]] = {
 }
 """Options that change nothing: speed, caches and logs are armpy's own matter."""
 
-_PROFILE = "Use armpy.RuntimeOptions(profiling=True) and Model.profiler, or `armpy run --profile`"
+_PROFILE = "Use armpy.RuntimeOptions(profiling=True) and Model.profiler, or `armpy profile`"
 
 _INSTEAD = {
     "debug-data": "Use armpy.load(...).run(inputs, debug=function)",

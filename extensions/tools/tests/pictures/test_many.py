@@ -105,7 +105,7 @@ def test_who_reads_a_picture_runs_it_too(tmp_path: Path, callers: set[str]) -> N
     assert callers == {"armpy-pictures"}
 
 
-@pytest.mark.parametrize("reason", ["one thread", "batch", "variables", "profile"])
+@pytest.mark.parametrize("reason", ["one thread", "batch", "variables"])
 def test_pictures_are_run_one_after_the_other_where_that_matters(
     reason: str, tmp_path: Path, callers: set[str]
 ) -> None:
@@ -121,7 +121,7 @@ def test_pictures_are_run_one_after_the_other_where_that_matters(
         model = Model(net)
     run = PictureRun(
         model,
-        PictureRequest(image=paths[0], trace="" if reason == "profile" else None),
+        PictureRequest(image=paths[0]),
         batch=3 if reason == "batch" else None,
         num_threads=1 if reason == "one thread" else None,
     )

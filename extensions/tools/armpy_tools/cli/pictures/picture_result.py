@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from armpy.core.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from armpy.cli.profile_report import ProfileReport
     from armpy.cli.run.results import OutputReport
     from armpy.cli.run.run_model import RunTiming
     from armpy.compiler import Placement
@@ -58,7 +57,6 @@ class PicturesReport:
         Paths of written files.
     hints, metadata : tuple of str
         As of `armpy.cli.run.run_model.RunReport`.
-    profile : ProfileReport, optional
     """
 
     pictures: tuple[PictureResult, ...]
@@ -70,7 +68,6 @@ class PicturesReport:
     files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
-    profile: ProfileReport | None = None
 
     @property
     def failed(self) -> int:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
-from armpy.cli.profile_report import print_profile
 from armpy.cli.run.report import placement_in, print_placement, print_timing
 from armpy.core.documents import document_of
 from armpy.tensor import format_shape
@@ -56,8 +55,6 @@ def print_pictures(report: PicturesReport, *, shown: int = 1) -> None:
     if report.metadata:
         printer.line(f"from the file's metadata: {'; '.join(report.metadata)}")
     print_placement(printer, report.placement, report.placed)
-    if report.profile is not None:
-        print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
 

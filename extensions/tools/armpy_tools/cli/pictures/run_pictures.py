@@ -10,18 +10,16 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.backend import Progress, report_progress
-from armpy.cli.files import write_text
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.run.results import OutputReader
-from armpy.cli.run.run_model import profiled, time_runs
+from armpy.cli.run.run_model import time_runs
 from armpy.core.units import type_name
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
 from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.profiling import Profiler, to_chrome_trace
 from armpy.tensor import format_shape
 from armpy.types import BackendId
 from armpy_tools.cli.pictures.one_picture import PictureRequest, findings_of
@@ -112,12 +110,7 @@ class PictureRun:
         )
         self._has_state = not model.is_light and bool(model.handle.loaded.graph.variables)
         self._num_readers = num_readers(num_threads)
-        self._runs_when_read = (
-            self._batch == 1
-            and self._num_readers > 1
-            and not self._has_state
-            and request.trace is None
-        )
+        self._runs_when_read = self._batch == 1 and self._num_readers > 1 and not self._has_state
         self._hints: list[str] = []
         self._input = ""
         self._first: dict[str, Array] | None = None
@@ -247,16 +240,9 @@ class PictureRun:
     def _report(self, pictures: tuple[PictureResult, ...], duration_s: float) -> PicturesReport:
         """Report the observed model."""
         request, model = self._request, self._model
-        profiler: Profiler | None = None
-        if request.trace is not None:
-            profiler = model.runtime.get_profiler(model.network_id)
         timing = None
         if request.repeat is not None and self._first is not None:
             timing = time_runs(model, self._first, request.repeat)
-        files = []
-        if profiler is not None and request.trace:
-            write_text(request.trace, to_chrome_trace(profiler))
-            files.append(request.trace)
         placement = model.placement
         return PicturesReport(
             pictures,
@@ -265,13 +251,11 @@ class PictureRun:
             duration_s,
             placed=placement,
             timing=timing,
-            files=tuple(files),
             hints=(
                 *self._hints,
                 *self._metadata.hints,
             ),
             metadata=tuple(self._metadata.used),
-            profile=profiled(profiler),
         )
 
 

@@ -8,7 +8,7 @@ import click
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import DEFAULT_TOP, EXIT_PROBLEMS, check_outputs
+from armpy.cli.options import DEFAULT_TOP, EXIT_PROBLEMS
 from armpy.cli.run.work import compile_choice, finish_compiling, takes_several
 from armpy.model import Model
 from armpy_tools.cli.pictures.many_pictures import PicturesRequest, show_pictures
@@ -22,7 +22,6 @@ def run(
     *,
     pictures: tuple[str, ...],
     images: tuple[str, ...],
-    profile: str | None,
     batch: int | None,
     top: int | None,
     as_json: bool,
@@ -34,23 +33,18 @@ def run(
     output = options["output"]
     if output is not None:
         check_output(output)
-    check_outputs({"--profile": profile or None}, [load_request.model, *paths])
-    request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
+    request_options = {**options, "top": top or DEFAULT_TOP}
     is_table = batch is not None or len(paths) > 1
     is_table = is_table or (bool(paths) and not _is_plain(paths, output))
     if compile is None:
-        measures = profile is not None or options["repeat"] is not None
+        measures = options["repeat"] is not None
         is_chosen = load_request.options.backends is not None or load_request.backend_options
         is_other = is_table or as_json or measures or output is not None or is_chosen
         compile = compile_choice(is_answer=not is_other)
     load_request = load_request.with_options(compile=compile)
 
     def load() -> Model:
-        return load_model(
-            load_request,
-            profiling=profile is not None,
-            may_be_kept=True,
-        )
+        return load_model(load_request, may_be_kept=True)
 
     if not is_table:
         request = PictureRequest(image=paths[0] if paths else None, **request_options)
