@@ -1,10 +1,9 @@
-"""Pictures of terminals, drawings and pages, made by real commands when the site is built.
+"""Pictures of terminals, and pages, made by real commands when the site is built.
 
 A fence has its commands run in a folder with the project's examples and the model of digits on real
 numbers. Its settings say what stands below it on the site; the repository has none of it:
 
 - ```` ```console picture=NAME ````: the output, as a picture of a terminal
-- ```` ```console drawing=FILE.svg ````: a drawing that the commands wrote
 - ```` ```console page=FILE.html ````: a page that the commands wrote, live
 """
 
@@ -31,26 +30,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "build" / "site_results"
-"""What the commands made: pictures and drawings by their names, pages for the site's folder."""
+"""What the commands made: pictures by their names, pages for the site's folder."""
 
 PAGES = "pages"
 """Folder of the pages, in `RESULTS` and in the site."""
 
 _FENCE = re.compile(
-    r"^```\w+(?P<settings>(?: (?:picture|drawing|page)=[\w.]+)+)\n(?P<text>.*?)^```$", re.M | re.S
+    r"^```\w+(?P<settings>(?: (?:picture|page)=[\w.]+)+)\n(?P<text>.*?)^```$", re.M | re.S
 )
 _WIDTH = 110  # columns
 _FONT = re.compile(r"@font-face \{.*?\}\n?", re.S)  # from the network
 _MOST_LINES = 40  # of a failed command's output
-_STYLE = re.compile(r"<style>.*?</style>", re.S)
-_BACKGROUND = re.compile(r'<rect [^>]*style="fill:#fff;stroke:none"/>')
-_COLOURS = (
-    ".graph text{font:12px sans-serif;text-anchor:middle;fill:#1c1c1c}"
-    ".graph .o{font-weight:bold;font-size:11px}.graph .t,.graph .l{text-anchor:start}"
-    ".graph .s{font-size:10px}.graph .l{fill:var(--color-foreground-secondary)}"
-    ".graph rect{stroke:#555}.graph path{fill:none;stroke:var(--color-foreground-muted)}"
-)
-"""Style of a graph, within the page's own."""
 
 
 def connect(app: Sphinx) -> None:
@@ -81,8 +71,6 @@ def add_results(app: Sphinx, page: str, source: list[str]) -> None:
             if kind == "picture":
                 where = os.path.relpath(RESULTS / f"{name}.svg", folder)
                 parts.append(f"![What a terminal shows after {command}]({where})")
-            elif kind == "drawing":
-                parts.append(_raw(_adapted((RESULTS / name).read_text("utf-8"))))
             else:
                 site = Path(app.outdir)
                 where = os.path.relpath(site / PAGES / name, (site / page).parent)
@@ -137,8 +125,6 @@ def _make(settings: dict[str, str], commands: list[str]) -> None:
         outputs = run(commands, folder)
         if picture := settings.get("picture"):
             (RESULTS / f"{picture}.svg").write_text(_terminal(outputs), "utf-8")
-        if drawing := settings.get("drawing"):
-            shutil.copy(folder / drawing, RESULTS)
         if page := settings.get("page"):
             shutil.copy(folder / page, RESULTS / PAGES)
 
@@ -174,9 +160,3 @@ def _live_page(where: str, command: str) -> str:
 def _raw(html: str) -> str:
     """HTML as a part of a Markdown page."""
     return f"```{{raw}} html\n{html}\n```"
-
-
-def _adapted(drawing: str) -> str:
-    """A drawing of a graph in the page's colours, which follow its scheme."""
-    styled = _STYLE.sub(f"<style>{_COLOURS}</style>", drawing, count=1)
-    return f'<div class="graph">{_BACKGROUND.sub("", styled)}</div>'

@@ -43,8 +43,8 @@ def command(
 
     Operators have the names that the file has for them. A model with operators that armpy does
     not have is described as well, and these are named. Of a compiled model, show also what is in
-    it, by whom, and what of it would be used here. `armpy report` draws the layers to a page or,
-    with --svg, to a picture (extension armpy-tools).
+    it, by whom, and what of it would be used here. `armpy report` draws the layers (extension
+    armpy-tools).
     """
     prepared: FileReport | None = None
     check_sizes_are_open(load_request, inputs)

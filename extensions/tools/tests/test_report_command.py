@@ -62,18 +62,6 @@ def test_two_models_stand_side_by_side(tmp_path: Path) -> None:
     assert (code, "the page holds no figures of a report" in output) == (1, True)
 
 
-def test_svg_draws_the_layers_and_writes_no_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, output = report("--svg", "graph.svg")
-    assert (code, output.split(":")[0]) == (0, "graph.svg")
-    text = (tmp_path / "graph.svg").read_text("utf-8")
-    assert text.count("CONV_2D") >= 4
-    assert "CpuRef" in text
-    assert [path.name for path in tmp_path.iterdir()] == ["graph.svg"]
-
-
 def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
     model = tmp_path / "model"
     model.write_bytes(Path(MODEL).read_bytes())

@@ -21,12 +21,6 @@ from armpy.cli.options import (
 @click.command("report")
 @partial(model_options, takes_backend=False)  # its own one compares
 @click.option(*OUTPUT, type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out.")
-@click.option(
-    "--svg",
-    type=WRITABLE_FILE,
-    help="Draw the file's layers, coloured by backend, to this picture, and write no page; by "
-    "Graphviz if installed. Also of a model that armpy cannot run.",
-)
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
     *RUNS,

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import click
 
-from armpy.cli.commands.inspect import check_sizes_are_open, inspected
-from armpy.cli.files import write_text, writing
+from armpy.cli.files import write_text
 from armpy.cli.inputs.complete import CommandInputs, complete_inputs
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inputs.values import array_files
-from armpy.cli.inspect.compiled import inspect_prepared
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import EXIT_PROBLEMS, check_outputs
@@ -31,14 +29,12 @@ from armpy_tools.report import (
     measure_figures,
     read_figures,
 )
-from armpy_tools.report.graph_picture import write_svg
 from armpy_tools.report.headlines import placement_text
 
 
 def report(
     load_request: CliLoadRequest,
     output: str | None,
-    svg: str | None,
     opens: bool,
     runs: int,
     compared: tuple[str, ...],
@@ -50,11 +46,6 @@ def report(
     image: str | None,
 ) -> None:
     """Write a page about MODEL: one file that works in any browser, without network."""
-    if svg is not None:
-        check_outputs({"--svg": svg}, [load_request.model])
-        check_sizes_are_open(load_request, inputs)
-        _draw(load_request, inputs, svg)
-        return
     if float_model is not None and no_accuracy:
         raise click.UsageError("--float-model: it does not go with --no-accuracy.")
     path = Path(output or f"{Path(load_request.model).stem}.html")
@@ -134,17 +125,6 @@ def _completed(model: Model, inputs: InputRequest, image: str | None) -> Command
     # Random numbers need no metadata of the model's file.
     metadata = FileMetadata(model) if image or inputs.arrays else None
     return complete_inputs(model, inputs, image, metadata=metadata)
-
-
-def _draw(load_request: CliLoadRequest, inputs: InputRequest, path: str) -> None:
-    """Draw the layers of a file to a picture."""
-    if begins_prepared(load_request.model):
-        inspection = inspect_prepared(load_request)[0]
-    else:
-        inspection = inspected(load_request, inputs)
-    with writing(path):
-        write_svg(inspection.facts, path, load_request.model)
-    click.echo(f"{path}: {Path(path).stat().st_size / 1024:.0f} KiB")
 
 
 def _subject(load_request: CliLoadRequest, model: Model, inputs: CommandInputs) -> ReportSubject:
