@@ -8,9 +8,8 @@ import pytest
 from armpy_testing.backends.dynamic_modules import write_two_cards
 from armpy_testing.command_line import armpy_output
 from armpy_testing.digits import FOLDER as DIGITS
-from armpy_testing.models.row_models import write_row_model
 from armpy_testing.shared import shared_file
-from armpy_tools.report import comparison, read_figures
+from armpy_tools.report import comparison
 
 MODEL = str(DIGITS / "digits_int8.tflite")
 
@@ -44,22 +43,6 @@ def test_a_report_compares_every_device(tmp_path: Path, monkeypatch: pytest.Monk
     assert "TwoCards:card0" in text
     assert "TwoCards:card1" in text
     assert "TwoCards:card0 was left out" not in text
-
-
-def test_two_models_stand_side_by_side(tmp_path: Path) -> None:
-    page, other = tmp_path / "report.html", write_row_model(tmp_path / "other.tflite", 1)
-    arguments = ("--no-accuracy", "--side-by-side", str(other))
-    code, output = report("-o", str(page), *arguments)
-    assert code == 0, output
-    text = page.read_text("utf-8").replace("<wbr>", "")
-    assert "The models differ: digits_int8.tflite and other.tflite." in text
-    assert ">FULLY_CONNECTED<" in text
-    assert read_figures(page).model == "digits_int8.tflite"
-    code, output = report("-o", str(page), *arguments[:2], str(tmp_path / "nowhere.tflite"))
-    assert (code, "does not exist" in output) == (2, True)
-    (foreign := tmp_path / "foreign.html").write_text("<html>")
-    code, output = report("-o", str(page), *arguments[:2], str(foreign))
-    assert (code, "the page holds no figures of a report" in output) == (1, True)
 
 
 def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:

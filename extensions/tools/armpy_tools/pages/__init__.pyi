@@ -25,8 +25,6 @@ from armpy_tools.pages.parts import (
     TwoLines as TwoLines,
 )
 from armpy_tools.pages.rendering import (
-    begins_page as begins_page,
-    read_page_data as read_page_data,
     render_page as render_page,
     write_page as write_page,
 )

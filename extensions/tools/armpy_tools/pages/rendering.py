@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from armpy.errors import ParserError
 from armpy_tools.pages.parts import Section
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -25,7 +23,6 @@ def render_page(
     title: str,
     sections: Sequence[Section],
     about: str = "",
-    data: Mapping[str, object] | None = None,
 ) -> str:
     """The text of a page.
 
@@ -36,8 +33,6 @@ def render_page(
         Those without parts are left out.
     about : str
         A line below the title.
-    data : mapping, optional
-        What programs read: stands in the page as JSON, see `read_page_data`.
 
     Returns
     -------
@@ -55,7 +50,6 @@ def render_page(
         style_hash=_hash(style),
         program=program,
         program_hash=_hash(program),
-        data=data,
     )
     return text
 
@@ -65,52 +59,9 @@ def write_page(
     title: str,
     sections: Sequence[Section],
     about: str = "",
-    data: Mapping[str, object] | None = None,
 ) -> None:
     """Write a page to a file; parameters as of `render_page`, errors as of `Path.write_text`."""
-    Path(path).write_text(render_page(title, sections, about, data), "utf-8")
-
-
-_DOCTYPE = b"<!doctype html>"
-
-_DATA = re.compile(r'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
-
-
-def begins_page(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins as a page does; raises OSError if it cannot be read."""
-    with open(path, "rb") as file:
-        return file.read(len(_DOCTYPE)).lower() == _DOCTYPE
-
-
-def read_page_data(path: str | os.PathLike[str]) -> dict[str, object]:
-    """Read the data of a page that `write_page` has written.
-
-    Returns
-    -------
-    dict
-        Empty if the page holds none.
-
-    Raises
-    ------
-    ParserError
-        If it is not such a page.
-    OSError
-        If it cannot be read.
-    """
-    try:
-        match = _DATA.search(Path(path).read_text("utf-8"))
-        data = {} if match is None else json.loads(match[1])
-    except ValueError as error:  # other bytes than UTF-8, other text than JSON
-        raise ParserError(
-            f"the data of the page cannot be read: {error}", where=os.fspath(path)
-        ) from error
-    if not isinstance(data, dict):
-        raise ParserError(
-            "the data of the page is not a mapping",
-            where=os.fspath(path),
-            actual=type(data).__name__,
-        )
-    return data
+    Path(path).write_text(render_page(title, sections, about), "utf-8")
 
 
 @cache

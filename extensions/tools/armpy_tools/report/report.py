@@ -42,7 +42,6 @@ from armpy_tools.report.comparison import (
     compare_backends,
     comparison_parts,
 )
-from armpy_tools.report.figures import LayerFigures, ReportFigures, side_by_side
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import (
     few_runs,
@@ -56,7 +55,7 @@ from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import memory_kinds, memory_parts
 from armpy_tools.report.placement_parts import placement_parts
 from armpy_tools.report.run_times import RunTimes
-from armpy_tools.report.time_parts import kind_stack, kind_times, loading_parts, time_parts
+from armpy_tools.report.time_parts import kind_stack, loading_parts, time_parts
 
 if TYPE_CHECKING:
     from armpy.execution import TensorSpec
@@ -89,8 +88,6 @@ class Report:
     """A report, ready to be written as a page."""
 
     sections: Sequence[Section]
-    figures: ReportFigures
-    """The page's data, by which a later report is compared with it."""
     compared: Mapping[str, str]
     """Reasons why backends were left out of the comparison, by first choice; empty for others."""
 
@@ -101,7 +98,6 @@ def make_report(
     num_runs: int = 10,
     backends: Sequence[str] = (),
     with_accuracy: bool = True,
-    other: tuple[str, ReportFigures] | None = None,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Run a model and describe it.
@@ -114,9 +110,6 @@ def make_report(
         First choices to compare with each other.
     with_accuracy : bool
         Whether to compare each layer with CpuRef, which takes a while.
-    other : (str, ReportFigures), optional
-        Name and figures of another report or model to show side by side, see `read_figures` and
-        `measure_figures`.
     on_progress : callable
         Receives the name of each step before it begins.
 
@@ -134,7 +127,9 @@ def make_report(
         )
     model = subject.model
     times, busy = _profiled(subject, num_runs, on_progress)
-    facts, known = _described(subject, times)
+    facts = describe_model(subject.model, subject.outline, file_bytes=subject.file_bytes)
+    known = LayerRows(facts)
+    known.add_times(times)
     accuracy = _accuracy(subject, known, on_progress) if with_accuracy else None
     compared: list[BackendComparison] = []
     if backends and subject.load is not None:
@@ -156,10 +151,8 @@ def make_report(
         kind_stack(times, known),
         *_about(subject, facts),
     ]
-    figures = _figures(subject, facts, known, times, accuracy)
     sections = [
         Section("Overview", overview),
-        Section("Side by side", [] if other is None else side_by_side(figures, other[1], other[0])),
         Section("Graph", [graph_part(facts, known.rows)]),
         Section("Placement", placement_parts(model.placement, known.rows, times)),
         Section("Time", time_parts(times, known)),
@@ -168,39 +161,7 @@ def make_report(
         Section("Accuracy", [] if accuracy is None else accuracy_parts(accuracy, known)),
         Section("Loading", loading_parts(times.summary)),
     ]
-    return Report(sections, figures, {each.name: each.failure for each in compared})
-
-
-def measure_figures(
-    subject: ReportSubject,
-    *,
-    num_runs: int = 10,
-    on_progress: Callable[[str], None] = lambda _: None,
-) -> ReportFigures:
-    """Run a model to compare the report of another one with it; `make_report` makes a page.
-
-    Parameters
-    ----------
-    num_runs : int
-        To profile, after one that does not count.
-    on_progress : callable
-        Receives the name of each step before it begins.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the model was loaded without profiling.
-    """
-    times, _ = _profiled(subject, num_runs, on_progress)
-    return _figures(subject, *_described(subject, times), times, None)
-
-
-def _described(subject: ReportSubject, times: RunTimes) -> tuple[ModelFacts, LayerRows]:
-    """Facts of the model, and its layers with their times."""
-    facts = describe_model(subject.model, subject.outline, file_bytes=subject.file_bytes)
-    known = LayerRows(facts)
-    known.add_times(times)
-    return facts, known
+    return Report(sections, {each.name: each.failure for each in compared})
 
 
 def _profiled(
@@ -228,32 +189,6 @@ def _profiled(
     if busy:
         busy += " So this page counts every part of a run at its shortest in all runs."
     return RunTimes(profiler.summary(), is_busy=bool(busy)), busy
-
-
-def _figures(
-    subject: ReportSubject,
-    facts: ModelFacts,
-    known: LayerRows,
-    times: RunTimes,
-    accuracy: ModelErrors | None,
-) -> ReportFigures:
-    """The figures of the report."""
-    low_us, _, high_us = times.summary.run_us
-    errors = [] if accuracy is None else [error.alone for error in accuracy.errors]
-    return ReportFigures(
-        subject.name,
-        describe_machine(),
-        _now(),
-        times.whole_us,
-        times.basis,
-        (low_us, high_us),
-        facts.parameters,
-        subject.file_bytes,
-        sum(size for _, size in memory_kinds(subject.model)),
-        max(errors, default=None),
-        kind_times(times, known),
-        {row.short: LayerFigures(row.facts.operator, row.where, row.time_us) for row in known.rows},
-    )
 
 
 def _now() -> str:

@@ -169,14 +169,6 @@ def kind_stack(times: RunTimes, known: LayerRows) -> Stack:
     )
 
 
-def kind_times(times: RunTimes, known: LayerRows) -> dict[str, float]:
-    """Microseconds of a run by kind of layer, and of each part around layers."""
-    by_kind: dict[str, float] = {}
-    for part in (*_by_kind(times, known), *(TimePart.of(share, times) for share in times.around)):
-        by_kind[part.name] = by_kind.get(part.name, 0.0) + part.time_us
-    return by_kind
-
-
 def _by_kind(times: RunTimes, known: LayerRows) -> list[TimePart]:
     """The time of layers by the file's kinds of operators, and backends."""
     by_kind: dict[tuple[str, str], TimePart] = {}

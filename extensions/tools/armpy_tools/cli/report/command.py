@@ -49,12 +49,6 @@ from armpy.cli.options import (
     type=MODEL_FILE,
     help="The float model that MODEL was quantised from, to compare outputs with.",
 )
-@click.option(
-    "--side-by-side",
-    type=MODEL_FILE,
-    metavar="PAGE|MODEL",
-    help="Another report, or another model, which is run alike, to compare with this one.",
-)
 @input_options(*INPUT_OPTIONS)
 @verbosity_options
 @imported_when_run("armpy_tools.cli.report.work:report")

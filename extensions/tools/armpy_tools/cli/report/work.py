@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import webbrowser
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,17 +17,12 @@ from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import EXIT_PROBLEMS, check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
+from armpy.cli.progress import ProgressLine
 from armpy.cli.registry import find_origin
 from armpy.model import Model, begins_prepared
 from armpy_tools.devices.every_device import every_device, parse_device
-from armpy_tools.pages import begins_page, render_page
-from armpy_tools.report import (
-    ReportFigures,
-    ReportSubject,
-    make_report,
-    measure_figures,
-    read_figures,
-)
+from armpy_tools.pages import render_page
+from armpy_tools.report import ReportSubject, make_report
 from armpy_tools.report.headlines import placement_text
 
 
@@ -41,7 +35,6 @@ def report(
     compares_every_device: bool,
     no_accuracy: bool,
     float_model: str | None,
-    side_by_side: str | None,
     inputs: InputRequest,
     image: str | None,
 ) -> None:
@@ -54,18 +47,8 @@ def report(
     if compares_every_device:
         devices = every_device(load_request.dynamic_backends_path)
         compared = (*compared, *(device.name for device in devices))
-    show_progress = _ProgressLine()
-    other = None
-    if side_by_side is not None:
-        is_page = begins_page(side_by_side) or side_by_side.endswith((".html", ".htm"))
-        other_request = replace(load_request, model=side_by_side)
-        figures = (
-            read_figures(side_by_side)
-            if is_page
-            else _figures_of(other_request, inputs, image, runs, show_progress)
-        )
-        other = (Path(side_by_side).name, figures)
-    show_progress("loading")
+    progress = ProgressLine()
+    progress.show("loading ...")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
         completed = _completed(model, inputs, image)
         subject = _subject(load_request, model, completed)
@@ -83,14 +66,13 @@ def report(
                     num_runs=runs,
                     backends=compared,
                     with_accuracy=not no_accuracy,
-                    other=other,
-                    on_progress=show_progress,
+                    on_progress=lambda step: progress.show(f"{step} ..."),
                 )
         finally:
-            show_progress.close()
+            progress.show("")
         about = placement_text(model.placement) if model.placement is not None else ""
     title = f"Report of {subject.name}"
-    write_text(path, render_page(title, page.sections, about, page.figures.page_data()))
+    write_text(path, render_page(title, page.sections, about))
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
     left_out = {name: reason for name, reason in page.compared.items() if reason}
     for name, reason in left_out.items():
@@ -99,25 +81,6 @@ def report(
         _open(path)
     if left_out and left_out == page.compared:
         click.get_current_context().exit(EXIT_PROBLEMS)
-
-
-def _figures_of(
-    load_request: CliLoadRequest,
-    inputs: InputRequest,
-    image: str | None,
-    runs: int,
-    show_progress: _ProgressLine,
-) -> ReportFigures:
-    """Run another model like the one of the report."""
-    show_progress("loading the other model")
-    try:
-        with load_model(load_request, profiling=True) as model:
-            completed = _completed(model, inputs, image)
-            subject = _subject(load_request, model, completed)
-            with completed.shapes.explained():
-                return measure_figures(subject, num_runs=runs, on_progress=show_progress)
-    finally:
-        show_progress.close()
 
 
 def _completed(model: Model, inputs: InputRequest, image: str | None) -> CommandInputs:
@@ -153,22 +116,3 @@ def _open(path: Path) -> None:
     """Open a page in a browser; print a hint if there is none."""
     if not webbrowser.open(path.resolve().as_uri()):
         click.echo(f"armpy: hint: no browser was found; open {path} yourself", err=True)
-
-
-class _ProgressLine:
-    """One line on the terminal that names the current step."""
-
-    def __init__(self) -> None:
-        self._is_on = sys.stderr is not None and sys.stderr.isatty()
-
-    def __call__(self, step: str) -> None:
-        """Show a step."""
-        if self._is_on:
-            sys.stderr.write(f"\r\x1b[K{step} ...")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """Remove the line."""
-        if self._is_on:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
