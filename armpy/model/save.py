@@ -495,9 +495,13 @@ def _compiled(prepared: BoundProgram | None) -> CompiledProgram | None:
 
 
 def compiled_programs(programs: Sequence[object]) -> Iterator[CompiledProgram]:
-    """The compiled programs among some programs, and in them."""
+    """The compiled programs among some programs, and in them, but for resized ones.
+
+    What `_settle` has left of these runs after layers whose results' shapes depend on values.
+    """
     for program in programs:
         if isinstance(program, CompiledProgram):
-            yield program
+            if not isinstance(program.network, ResizedNetwork):
+                yield program
         elif isinstance(program, StagedProgram):
             yield from compiled_programs([program.head])

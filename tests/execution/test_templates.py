@@ -31,6 +31,7 @@ from armpy.ops import (
     FullyConnected,
     Gather,
     LayerNormalization,
+    NonZero,
     Reduce,
     ReduceOperation,
     Reshape,
@@ -260,6 +261,19 @@ def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
     saved = armpy.load(tmp_path / "model.armpy", backends=BACKENDS)
     assert saved.is_light
     np.testing.assert_array_equal(np.asarray(saved(rows)), expected)
+
+
+def test_a_model_is_saved_that_has_met_sizes_that_follow_from_values(tmp_path: Path) -> None:
+    net = Network()
+    places = net.add(NonZero(), net.input("x", f32(8)))
+    net.output("y", net.add(Transpose((1, 0)), places))
+    model = Model(net, Runtime(RuntimeOptions(backends=BACKENDS)))
+    path = tmp_path / "model.armpy"
+    for size in range(1, ORDINARY_PROGRAMS + 3):
+        flags = (np.arange(8) < size).astype(np.float32)
+        expected = np.asarray(model(flags))
+        model.save(path)
+        np.testing.assert_array_equal(armpy.load(path, backends=BACKENDS)(flags), expected)
 
 
 def test_shapes_are_prepared_together_without_becoming_the_latest(
