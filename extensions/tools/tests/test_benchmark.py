@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.inputs.request import InputRequest
+from armpy.errors import Argument, ArmpyError
 from armpy_testing.backends.dynamic_modules import write_two_cards
 from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.benchmark import (
     Subject,
+    child,
     name_subjects,
 )
 from armpy_tools.cli.benchmark.work import subjects_of
@@ -68,6 +70,16 @@ def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     out = capsys.readouterr().out
     assert "1. CpuRef" in out
     assert "2. CpuReff: " in out.split("Failed\n")[1]
+
+
+def test_an_error_of_a_subject_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(_: Subject) -> None:
+        raise ArmpyError("it is too small", where="layer 'a'", argument=Argument("shapes"))
+
+    monkeypatch.setattr(child, "load", load)
+    order = {"order": "prepare", "subject": {"model": MODEL}, "seed": 0}
+    with pytest.raises(ArmpyError, match=r"^layer 'a' / --shape: it is too small"):
+        child.SubjectHandler().answer(order, None)
 
 
 @pytest.mark.parametrize(

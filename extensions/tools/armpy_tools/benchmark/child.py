@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from armpy.cli.written_option import written_option
 from armpy.core.resident_memory import resident_bytes
+from armpy.errors import ArmpyError
 from armpy_tools.benchmark.bursts import Call, run_burst
 from armpy_tools.benchmark.engines import load
 from armpy_tools.benchmark.subject_model import ISubjectModel
@@ -33,14 +35,19 @@ class SubjectHandler:
         self._seed = 0
 
     def answer(self, request: Any, attachments: object) -> Mapping[str, object]:
-        """Carry out a request; Any: as `Handler` has it."""
+        """Carry out a request; Any: as `Handler` has it. Errors name options of the command."""
         orders: dict[str, Callable[..., Mapping[str, object]]] = {
             "prepare": self._prepare,
             "run": self._run,
             "describe": self._describe,
             "layers": self._layers,
         }
-        return orders[request.pop("order")](**request)
+        try:
+            return orders[request.pop("order")](**request)
+        except ArmpyError as error:
+            # Here, as no argument comes out of a process.
+            error.where, error.argument = error.location(written_option), None
+            raise
 
     def _prepare(self, subject: Mapping[str, Any], seed: int) -> Mapping[str, object]:
         """Load the subject and run it once."""
