@@ -26,13 +26,12 @@ QUICK = ["--runs", "6", "--processes", "1", "--warm-up", "0"]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], Path]:
-    """Two ways to call CpuRef, as JSON, as CSV, and as a page."""
+    """Two ways to call CpuRef, as JSON and as a page."""
     from contextlib import redirect_stdout
     from io import StringIO
 
-    path = tmp_path_factory.mktemp("benchmark") / "numbers.csv"
-    options = ["--backends", "CpuRef", "--callers", "1,2", "--json", "--csv", str(path)]
-    options += ["--html", str(path.with_suffix(".html"))]
+    path = tmp_path_factory.mktemp("benchmark") / "numbers.html"
+    options = ["--backends", "CpuRef", "--callers", "1,2", "--json", "--html", str(path)]
     with redirect_stdout(StringIO()) as out:
         assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 0
     return json.loads(out.getvalue()), path
@@ -217,14 +216,15 @@ def test_an_engine_that_crashes_is_one_row_and_the_others_are_complete(
     assert (ours["failure"], ours["latency"]["runs"]) == ("", 6)
 
 
-@pytest.mark.parametrize("option", ["--csv", "--html"])
 def test_figures_do_not_take_the_place_of_a_model(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = tmp_path / "model"
     model.write_bytes(Path(MODEL).read_bytes())
-    assert armpy_command(["benchmark", str(model), option, str(model), *QUICK]) == 2
+    assert armpy_command(["benchmark", str(model), "--html", str(model), *QUICK]) == 2
     assert "this file is read from" in capsys.readouterr().err
     assert model.read_bytes() == Path(MODEL).read_bytes()
-    assert armpy_command(["benchmark", str(model), option, str(tmp_path / "no" / "x"), *QUICK]) == 2
+    assert (
+        armpy_command(["benchmark", str(model), "--html", str(tmp_path / "no" / "x"), *QUICK]) == 2
+    )
     assert "there is no folder" in capsys.readouterr().err

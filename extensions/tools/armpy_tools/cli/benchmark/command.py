@@ -130,7 +130,6 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
 )
 @click.option("--layers", "with_layers", is_flag=True, help="Find out what limits each layer.")
 @loading_options
-@click.option("--csv", "csv_path", type=WRITABLE_FILE, help="Write a row for each to this file.")
 @click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option
 @verbosity_options

@@ -1,15 +1,12 @@
-"""Tables and CSV of `armpy benchmark`."""
+"""Tables of `armpy benchmark`."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from statistics import median
 from typing import TypeAlias
 
-from armpy.cli.files import write_text
 from armpy.cli.printer import Printer
 from armpy.profiling import short_names
 from armpy_tools.benchmark import (
@@ -23,13 +20,6 @@ _KIB = 1 << 10
 _SMALL = 0.1
 _MOST_LAYERS = 15
 """Of a subject; the JSON document has all."""
-
-_CSV_COLUMNS = (
-    *("name", "model", "engine", "backends", "threads", "callers", "batch", "variant", "shapes"),
-    *("runs", "min_ms", "median_ms", "mean_ms", "p90_ms", "p99_ms", "max_ms", "items_per_second"),
-    *("ratio", "ratio_low", "ratio_high", "verdict", "first_load_ms", "load_ms", "first_run_ms"),
-    *("processors", "peak_bytes", "weights_bytes", "arena_bytes", "failure"),
-)
 
 
 def print_benchmark(result: BenchmarkResult) -> None:
@@ -195,42 +185,3 @@ def _times(number: float) -> str:
 def _mebibytes(size: int | None) -> str:
     """A size; empty if not known."""
     return "" if size is None else f"{size / _MIB:.1f}"
-
-
-def write_csv(path: str, result: BenchmarkResult) -> None:
-    """Write a row for each subject."""
-    table = io.StringIO(newline="")
-    writer = csv.DictWriter(table, _CSV_COLUMNS)
-    writer.writeheader()
-    writer.writerows(map(_csv_row, result.subjects))
-    write_text(path, table.getvalue())
-
-
-def _csv_row(result: SubjectResult) -> dict[str, object]:
-    """A subject as a row; unknown values are empty."""
-    subject, latency, ratio, memory = result.subject, result.latency, result.ratio, result.memory
-    row: dict[str, object] = {
-        "name": result.name,
-        "model": subject.model,
-        "engine": subject.engine,
-        "backends": " ".join(subject.backends or ()),
-        "threads": subject.num_threads,
-        "callers": subject.callers,
-        "batch": subject.batch,
-        "variant": subject.variant,
-        "shapes": " ".join(f"{n}={','.join(map(str, s))}" for n, s in subject.shapes.items()),
-        "items_per_second": result.per_second or None,
-        "processors": result.processors or None,
-        "first_load_ms": result.load_ms[0] if result.load_ms else None,
-        "load_ms": median(result.load_ms[1:]) if len(result.load_ms) > 1 else None,
-        "first_run_ms": median(result.first_ms) if result.first_ms else None,
-        "failure": result.failure,
-    }
-    for name in ("runs", "min_ms", "median_ms", "mean_ms", "p90_ms", "p99_ms", "max_ms"):
-        row[name] = None if latency is None else getattr(latency, name)
-    for name in ("peak_bytes", "weights_bytes", "arena_bytes"):
-        row[name] = None if memory is None else getattr(memory, name)
-    if ratio is not None:
-        row |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
-        row["verdict"] = ratio.verdict
-    return row

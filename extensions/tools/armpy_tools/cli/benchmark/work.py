@@ -24,7 +24,7 @@ from armpy.errors import suggest_path
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
 from armpy_tools.cli.benchmark.page import write_page
-from armpy_tools.cli.benchmark.report import print_benchmark, write_csv
+from armpy_tools.cli.benchmark.report import print_benchmark
 from armpy_tools.devices.every_device import every_device
 
 _EXIT_INTERRUPTED = 130
@@ -42,14 +42,13 @@ def benchmark_command(
     baseline: int,
     with_layers: bool,
     inputs: InputRequest,
-    csv_path: str | None,
     page_path: str | None,
     as_json: bool,
     **choices: Any,  # Any: what to measure, by the names of the options
 ) -> None:
     """Measure what each MODEL takes to load, to run first, and to run."""
     files = array_files(inputs)
-    check_outputs({"--csv": csv_path, "--html": page_path}, [*models, *files])
+    check_outputs({"--html": page_path}, [*models, *files])
     for path in files:
         if not Path(path).is_file():
             raise click.UsageError(f"--input: there is no file '{path}'. {suggest_path(path)}")
@@ -60,17 +59,14 @@ def benchmark_command(
         )
     plan = Plan(seconds, runs, warm_up_s, processes, inputs.seed, baseline - 1, with_layers)
     result = _measured(subjects, plan)
-    written = [path for path in (csv_path, page_path) if path is not None]
-    if csv_path is not None:
-        write_csv(csv_path, result)
     if page_path is not None:
         write_page(page_path, result)
     if as_json:
         print_json(result.as_document())
     else:
         print_benchmark(result)
-        for path in written:
-            click.echo(f"written: {path}")
+        if page_path is not None:
+            click.echo(f"written: {page_path}")
     if result.interrupted:
         context.exit(_EXIT_INTERRUPTED)
     if any(subject.failure for subject in result.subjects):
