@@ -11,14 +11,17 @@ import numpy.typing as npt
 
 from armpy.ops import RecurrentActivation
 from armpy.ops.operation import Operation
+from armpy.ops.tolerance import EXACT
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from armpy_testing.compared_arrays import check_arrays, of_largest
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.run_operation import run_operation
 from tests.differential.litert_oracle import run_litert
 from tests.support.tflite_cases import TYPES
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
+ULPS = 5 * 2.0**-23
 
 DATA = ("input", "aux_input")
 """Operands that are given at each execution."""
@@ -113,13 +116,8 @@ def compare(case: Case, invocations: int) -> None:
     expected = case.run_litert(invocations)
     actual = case.run_armpy(invocations)
     for e, a in zip(expected, actual, strict=True):
-        assert a.dtype == e.dtype
-        assert a.shape == e.shape
-        if e.dtype.kind == "i":
-            np.testing.assert_array_equal(a, e)
-        else:
-            largest = max(1.0, float(np.abs(e).max()))
-            np.testing.assert_allclose(a, e, rtol=5 * 2.0**-23, atol=1e-5 * largest)
+        is_exact = e.dtype.kind == "i"
+        check_arrays(e, a, EXACT if is_exact else of_largest(e, 1e-5, relative=ULPS, least=1.0))
 
 
 class Draw:

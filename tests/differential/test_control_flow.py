@@ -11,6 +11,7 @@ import pytest
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.compared_arrays import check_arrays
 from armpy_testing.models.networks import floats, ints
 from armpy_testing.models.tflite_control_flow import (
     add_subgraph,
@@ -39,8 +40,7 @@ def compare(model: TfliteModel, *inputs: Array, invocations: int = 1) -> None:
     actual: Sequence[Array] = answer if isinstance(answer, tuple) else (answer,)
     expected: list[npt.NDArray[np.generic]] = run_litert(data, inputs, invocations=invocations)
     for a, e in zip(actual, expected, strict=True):
-        assert (a.shape, a.dtype) == (e.shape, e.dtype)
-        np.testing.assert_array_equal(a, e)
+        check_arrays(e, a)
 
 
 @pytest.mark.parametrize("condition", [YES, NO], ids=str)

@@ -11,6 +11,8 @@ import pytest
 import armpy
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import EXACT, Tolerance
+from armpy_testing import compared_arrays as arrays
 from tests.differential.litert_oracle import litert_or_skip
 from tests.differential.litert_samples import by_litert
 from tests.differential.tflite_samples import all_samples, facts
@@ -66,27 +68,20 @@ def difference(sample: Sample) -> str:
         ours = by_armpy(sample)
     except ArmpyError as error:
         return str(error)
-    if [(a.shape, a.dtype) for a in ours] != [(a.shape, a.dtype) for a in theirs]:
-        return (
-            f"got {[(a.shape, a.dtype) for a in ours]} for {[(a.shape, a.dtype) for a in theirs]}"
-        )
     if sample.is_random:
-        return ""
+        same = [(a.shape, a.dtype) for a in ours] == [(a.shape, a.dtype) for a in theirs]
+        return "" if same else "dtypes or shapes differ"
     pairs = zip(ours, theirs, strict=True)
-    return "; ".join(filter(None, (apart(mine, other, sample) for mine, other in pairs)))
+    texts = (arrays.difference(other, mine, allowed(other, sample)) for mine, other in pairs)
+    return "; ".join(filter(None, texts))
 
 
-def apart(ours: Array, theirs: Array, sample: Sample) -> str:
-    """How two outputs differ; empty if they are near enough."""
+def allowed(theirs: Array, sample: Sample) -> Tolerance:
+    """How far armpy's output may be from LiteRT's."""
     if theirs.dtype.kind == "f":
-        relative = max(sample.tolerance, TOLERANCE[theirs.dtype.itemsize])
-        largest = np.abs(theirs[np.isfinite(theirs)]).max(initial=1e-6)
-        same = np.allclose(ours, theirs, rtol=0, atol=relative * largest, equal_nan=True)
-        return "" if same else f"{ours.reshape(-1)[:6]} for {theirs.reshape(-1)[:6]}"
-    if theirs.dtype.kind in "iu" and sample.steps:
-        steps = np.abs(ours.astype(np.int64) - theirs.astype(np.int64)).max(initial=0)
-        return "" if steps <= sample.steps else f"off by {steps} steps"
-    return "" if np.array_equal(ours, theirs) else f"{ours} for {theirs}"
+        share = max(sample.tolerance, TOLERANCE[theirs.dtype.itemsize])
+        return arrays.of_largest(theirs, share, least=1e-6)
+    return Tolerance(sample.steps) if theirs.dtype.kind in "iu" else EXACT
 
 
 @pytest.mark.slow

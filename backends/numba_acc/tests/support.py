@@ -34,6 +34,7 @@ from armpy.ops.tolerance import EXACT, Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.comparison.exact_layers import after_floats
+from armpy_testing.compared_arrays import of_largest
 from armpy_testing.effort import IS_CAMPAIGN, first_and_another
 
 
@@ -192,8 +193,7 @@ def check_outputs(
         if allowed is None and outputs[name] not in inexact:
             allowed = EXACT
         elif allowed is None and info.data_type is DataType.FLOAT32 and want.size:
-            largest = np.abs(want[np.isfinite(want)]).max(initial=1.0)
-            allowed = Tolerance(1e-5 * float(largest), 5 * 2.0**-23)
+            allowed = of_largest(want, 1e-5, relative=5 * 2.0**-23, least=1.0)
         difference = compare(want, actual[name], info, allowed)
         assert difference is None, f"{where}, output {name!r}: {difference}"
 
