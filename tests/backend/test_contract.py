@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
+import armpy
 from armpy.backend import (
     BACKEND_API_VERSION,
+    Capability,
     Counter,
     DefaultAllocator,
     DeviceInfo,
@@ -177,3 +181,17 @@ def test_without_a_factory_of_its_own_a_backends_handles_are_on_planned_host_mem
     handle = factory.create_tensor_handle(f32(2), memory)
     handle.map()[:] = [1, 2]
     np.testing.assert_array_equal(memory.view(np.float32), [1, 2])
+
+
+SOURCES = Path(armpy.__file__).parent
+OWN = SOURCES / "backend" / "capabilities.py"
+HANDED_ON = SOURCES / "plugins" / "isolation" / "backend.py"
+"""Names those that it does not hand on."""
+
+
+def test_the_core_asks_about_every_capability() -> None:
+    files = [path for path in sorted(SOURCES.rglob("*.py")) if path not in (OWN, HANDED_ON)]
+    text = "".join(path.read_text() for path in files)
+    assert [
+        capability.name for capability in Capability if f"Capability.{capability.name}" not in text
+    ] == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -196,14 +195,6 @@ def test_a_program_of_a_compiled_file_is_compiled_and_no_other(
     assert placement_of(model).layers_by_backend == {"Engine": 8}
 
 
-def test_a_saved_program_of_another_version_of_the_engine_is_not_used() -> None:
-    armpy.Model(doublings(8), runtime_of(Counting()))
-    backend = Counting()
-    backend.engine.describe = lambda options: {"version": "2"}  # type: ignore[method-assign]
-    armpy.Model(doublings(8), runtime_of(backend))
-    assert backend.calls == [8, b"double"]
-
-
 def test_a_refusal_names_the_operation_its_types_and_shapes_and_the_engine_s_error() -> None:
     class Differing(EngineBackend):
         def find_difference(self, *_: object) -> str:
@@ -252,9 +243,3 @@ def test_a_model_stays_where_it_runs_if_the_accelerator_cannot_compile(
     tiers.settle(60)
     assert answer_of(model) == BY_CPU_REF
     assert "the driver is too old" in str(model.placement) + caplog.text
-
-
-def test_a_file_for_a_backend_that_is_not_first_gives_no_empty_reason(tmp_path: Path) -> None:
-    placement = placement_of(armpy.Model(doublings(1), runtime_of(Counting())))
-    text = str(replace(placement, fallbacks=1))
-    assert "; 1 fell back; made now" in text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -27,7 +26,7 @@ from armpy.backend import (
     SavedProgram,
 )
 from armpy.compiler import OptimizerOptions
-from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
+from armpy.errors import BackendCapabilityError, BackendError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
@@ -43,10 +42,8 @@ from armpy_testing.backends.scripted_backend import (
     answers,
     declaration,
     raises,
-    sleeps,
 )
 from armpy_testing.models.networks import ADD, diamond, f32, floats, placement_of
-from armpy_testing.systems import NEEDS_OWNERS
 
 X, EXPECTED = floats(-1, 0, 2, 5), floats(1, 1, 9, 21)  # 4 relu(x) + 1
 
@@ -311,29 +308,6 @@ def test_caching_that_is_switched_off_keeps_nothing(
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "where"),
-    [
-        ({"folder": "x", "token": b"short"}, "token"),
-        ({"token": bytes(32)}, "folder"),
-        ({"limit_bytes": 0}, "limit_bytes"),
-        ({"folder": "null\0byte"}, "folder"),
-        ({"folder": 3}, "folder"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(fields: dict[str, object], where: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"^{where}: "):
-        CompilationCaching(**fields)  # type: ignore[arg-type]  # the test's point
-
-
-def test_threads_that_prepare_one_model_at_once_compile_it_once(tmp_path: Path) -> None:
-    backend = npu({"optimize": sleeps(0.2)})
-    with ThreadPoolExecutor(6) as pool:
-        models = [*pool.map(lambda _: load(backend, tmp_path), range(6))]
-    assert asked(backend).count("optimize") == 1
-    assert sorted(only_use(model).is_hit for model in models) == [False] + [True] * 5
-
-
 class Slope(float):
     """A number of a vendor's own type, which may have more than its value."""
 
@@ -345,10 +319,3 @@ def test_parts_that_their_contents_do_not_identify_are_always_compiled(tmp_path:
     use = only_use(load(npu(), tmp_path, net.build()))
     assert (use.is_hit, use.reason) == (False, "the contents of a Slope cannot be identified")
     assert [*tmp_path.iterdir()] == []
-
-
-@NEEDS_OWNERS
-def test_the_folder_is_the_users_own(tmp_path: Path) -> None:
-    load(npu(), tmp_path / "new")
-    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()}
-    assert ((tmp_path / "new").stat().st_mode & 0o777, modes) == (0o700, {0o600})

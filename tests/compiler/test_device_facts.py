@@ -29,7 +29,6 @@ from armpy.compiler.devices import FigureSource, device_facts, lookup_performanc
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.plugins import BackendProxy
 from armpy.plugins.proxy.facts import read_facts
-from armpy.plugins.proxy.figures import check_figures
 from armpy.types import DataType, DeviceType
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
@@ -236,30 +235,6 @@ def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
     assert facts.figures is None
     assert "Declaring" in caplog.text
     assert "get_devices" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("lie", "reason"),
-    [
-        ("negative", r"tensors\[.*FLOAT32\].exec_time is not a number.*-1.0"),
-        ("no figures", r"the set of figures has the wrong type\. Expected DeviceFigures; got {'f"),
-        ("no mapping", r"tensors has the wrong type\. Expected Mapping; got \[1, 2\]"),
-        ("wrong key", r"a key of tensors has the wrong type\. Expected DataType; got 'FLOAT32'"),
-        ("no pair", r"tensors\[.*\] has the wrong type\. Expected PerformanceFigures; got 0\.5"),
-    ],
-)
-def test_a_refusal_says_what_was_wrong(lie: str, reason: str) -> None:
-    with pytest.raises(BackendError, match=reason):
-        check_figures(LIES[lie], "Declaring")  # type: ignore[arg-type]
-
-
-def test_errors_of_a_mapping_do_not_cross_the_boundary() -> None:
-    class Broken(dict[DataType, PerformanceFigures]):
-        def items(self) -> Any:
-            raise KeyError("broken")
-
-    backend = BackendProxy(Declaring(DeviceFigures(Broken())))
-    assert device_facts(backend).figures is None
 
 
 def test_look_up_goes_by_type_relaxation_and_scalar() -> None:

@@ -73,10 +73,6 @@ def test_the_last_step_of_a_life_is_part_of_it() -> None:
     assert len(SingleAxisPriorityList().optimize(apart)) == 1
 
 
-def test_the_kinds_of_packing_have_arm_nns_numbers() -> None:
-    assert [kind.value for kind in PackingType] == [0, 1]
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
 @given(BLOCKS)
 def test_the_strategies_of_armpy_pass_the_validator(
@@ -99,11 +95,6 @@ def test_packed_blocks_that_live_together_are_apart_and_aligned(
         for b, other in zip(blocks, offsets, strict=True):
             if a.index < b.index and a.start <= b.end and b.start <= a.end:
                 assert at + a.size_bytes <= other or other + b.size_bytes <= at
-
-
-def test_bins_lie_one_after_the_other_in_the_arena() -> None:
-    assert pack([A, B, C], ConstantMemoryStrategy()) == ([0, 128, 192], 384)
-    assert pack([A, B, C], SingleAxisPriorityList()) == ([0, 192, 0], 256)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
@@ -142,21 +133,3 @@ def test_the_validator_finds_every_kind_of_wrong_answer(
 ) -> None:
     with pytest.raises(MemoryValidationError, match=f"^memory strategy Answering: {text}"):
         StrategyValidator(Answering(answer)).optimize([A, B, C])
-
-
-def test_on_one_axis_blocks_of_a_bin_may_never_live_together_even_side_by_side() -> None:
-    side_by_side = one_bin(A, replace(B, offset=128), replace(C, offset=192))
-    several = StrategyValidator(Answering(side_by_side))
-    assert len(several.optimize([A, B, C])) == 1
-    single = StrategyValidator(Answering(side_by_side, PackingType.SINGLE_AXIS))
-    with pytest.raises(MemoryValidationError, match="blocks of a bin overlap"):
-        single.optimize([A, B, C])
-
-
-def test_offsets_that_are_not_aligned_are_rejected() -> None:
-    def answer(blocks: Sequence[MemBlock]) -> list[MemBin]:
-        return [MemBin((replace(blocks[0], offset=8),), 256)]
-
-    text = "^memory strategy Answering: an offset is not aligned. Expected multiples of 64"
-    with pytest.raises(MemoryValidationError, match=text):
-        pack([A], Answering(answer))

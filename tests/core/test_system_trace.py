@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +13,6 @@ import pytest
 import armpy
 from armpy import DataType, Network, TensorInfo
 from armpy.backend import trace_section
-from armpy.core import system_trace
 from armpy.core.system_trace import has_marks, name_code, set_system_trace
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
@@ -125,39 +121,6 @@ def test_a_forked_child_marks_with_its_own_number(
     with trace_section("child"):
         pass
     assert marks(marker)[-2:] == ["B|4711|child", "E|4711"]
-
-
-def test_a_missing_marker_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    set_system_trace("marks", [str(tmp_path / "absent"), str(tmp_path / "other")])
-    for _ in range(2):
-        with trace_section("a"):
-            pass
-    (record,) = caplog.records
-    assert (record.levelno, record.name) == (logging.WARNING, "armpy.core.system_trace")
-    text = record.getMessage()
-    lacks = "Windows has no such file" if sys.platform == "win32" else "No such file"
-    assert text.startswith(f"ARMPY_SYSTEM_TRACE: no sections are marked: {lacks}")
-    assert str(tmp_path / "absent") in text
-
-
-@NEEDS_TRACE_FILES
-def test_a_trace_that_is_switched_off_is_no_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    marker = tmp_path / "marker"
-    marker.touch()
-    set_system_trace("marks", [str(marker)])
-
-    def refused(file: int, line: bytes) -> int:
-        raise OSError(9, "Bad file descriptor")  # as tracefs answers with tracing_on = 0
-
-    with monkeypatch.context() as patch:
-        patch.setattr(system_trace, "os", SimpleNamespace(write=refused, getpid=os.getpid))
-        with trace_section("unseen"):
-            pass
-    with trace_section("seen"):
-        pass
-    assert (sections(marker), caplog.records) == ([(0, "seen")], [])
 
 
 @NEEDS_TRACE_FILES

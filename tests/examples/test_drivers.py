@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
-from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
@@ -28,7 +26,7 @@ from armpy.ops import FullyConnected
 from armpy_conformance import run_conformance
 from armpy_testing.effort import part_of_kit
 from armpy_testing.example_backends import EXAMPLES
-from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats
+from armpy_testing.models.networks import ADD, RELU, diamond, f32, floats
 
 pytestmark = pytest.mark.slow
 
@@ -172,16 +170,6 @@ with Runtime(options) as runtime:
         )
 
 
-def test_it_hangs_at_a_set_place(folder: Path) -> None:
-    with ThreadPoolExecutor() as pool:  # they need not wait for each other
-        hung = {
-            place: pool.submit(in_a_process, folder, f"{place}=hang", timeout_s=4)
-            for place in ("load", "execute", "close")
-        }
-    for place, done in hung.items():
-        assert isinstance(done.exception(), subprocess.TimeoutExpired), place
-
-
 @pytest.mark.parametrize(
     "faults",
     [
@@ -214,18 +202,3 @@ def test_it_lies_when_it_executes(folder: Path) -> None:
         np.testing.assert_array_equal(run(runtime), DIAMOND_OF_X + 1)
     with runtime_with(folder, "execute=nan") as runtime:
         assert np.isnan(run(runtime)).all()
-
-
-def test_it_fails_at_a_set_call_and_value(folder: Path) -> None:
-    with runtime_with(folder, "execute=raise:2, execute=wrong@7") as runtime:
-        network = runtime.load_network(chain(1))
-
-        def answer(value: float) -> float:
-            feeds = {"x": np.full(4, value, np.float32)}
-            return float(runtime.enqueue_workload(network, feeds)["y"][0])
-
-        assert answer(1) == 2
-        with pytest.raises(ArmpyError, match="reports a failure"):
-            answer(1)
-        assert answer(7) == 9
-        assert answer(1) == 2

@@ -92,14 +92,6 @@ def test_of_two_plugins_the_first_counts() -> None:
     assert runtime({"num_threads": 3}, {"num_threads": 4}).options.num_threads == 3
 
 
-def test_options_of_backends_are_joined_one_by_one() -> None:
-    configured = runtime(
-        {"backend_options": {"A": {"size": 5, "name": "plugin"}}},
-        backend_options={"A": {"name": "mine"}},
-    )
-    assert configured.options.backend_options == {"A": {"size": 5, "name": "mine"}}
-
-
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -225,13 +217,6 @@ def test_the_number_of_threads_may_be_a_models_option() -> None:
     backend = Recording(declared=[BackendOption("num_threads", 0, "Threads.", OptionScope.MODEL)])
     run(backend, num_threads=3)
     assert ("factory", {"num_threads": 3}) in backend.calls
-
-
-def test_options_of_a_backend_that_is_not_chosen_are_no_mistake() -> None:
-    registry = registry_of(Recording(), FakeBackend("A"))
-    options = {"Recording": {"power": "low"}}
-    runtime = Runtime(RuntimeOptions(["A"], registry=registry, backend_options=options))
-    assert runtime.get_device_spec().supported_backends == ("A",)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from armpy.errors import (
     GraphValidationError,
     InvalidArgumentError,
     LayerValidationError,
+    MemoryLimitError,
 )
 from armpy.execution import LoadedNetwork
 from armpy.graph import Graph, Value
@@ -313,3 +314,12 @@ class _Factory(FakeFactory):
 
 def _run_graphs(inputs: Handles, outputs: Outputs) -> None:
     raise RuntimeError("it ran the graphs itself")
+
+
+def test_what_a_loop_appends_is_limited() -> None:
+    model = Model(growing(1 << 20), runtime_of(memory_limit_bytes=4096, loop_timeout_s=None))
+    with pytest.raises(
+        MemoryLimitError,
+        match=r"'grow' / body / Concat 'append': .* at most 4096 bytes .*after 1025 turns",
+    ):
+        model(ints(0), np.empty(0, np.float32))

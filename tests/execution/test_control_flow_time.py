@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,6 @@ from armpy.backend import (
     current_cancellation,
 )
 from armpy.errors import (
-    ExecutionCancelledError,
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
@@ -36,7 +34,6 @@ from armpy_testing.models.control_flow import (
     BOOL,
     chosen,
     counter,
-    doubling,
     graph_of,
     growing,
     loaded,
@@ -60,17 +57,11 @@ class TestTimeouts:
         ):
             model(ints(0))
 
-    def test_two_seconds_are_the_default(self) -> None:
-        assert RuntimeOptions().loop_timeout_s == 2
-
     def test_zero_allows_no_turn(self) -> None:
         model = Model(loop(3), runtime_of(loop_timeout_s=0))
         np.testing.assert_array_equal(model(ints(3)), [3])
         with pytest.raises(ExecutionTimeoutError, match=r"got 0 turns"):
             model(ints(2))
-
-    def test_none_sets_no_limit(self) -> None:
-        assert Model(loop(3), runtime_of(loop_timeout_s=None))(ints(0)) == 3
 
     def test_an_execution_may_say_another_time(self) -> None:
         model = Model(loop(3), runtime_of(loop_timeout_s=0))
@@ -117,37 +108,6 @@ class TestTimeouts:
         model = Model(growing(200, is_read=True), runtime_of(loop_timeout_s=0.1))
         with pytest.raises(ExecutionTimeoutError, match=r"within 0.1 s"):
             model(ints(0), floats(7))
-
-    def test_choices_in_choices_end_in_time(self) -> None:
-        """31 levels, each of which runs the next one twice, would take for ever."""
-        np.testing.assert_array_equal(Model(doubling(5), runtime_of())(YES, ints(0)), [32])
-        model = Model(doubling(31), runtime_of(loop_timeout_s=0.1))
-        started = time.monotonic()
-        with pytest.raises(
-            ExecutionTimeoutError,
-            match=r"^If '(one|other)' / .*within 0.1 s .*; got more choices to make",
-        ):
-            model(YES, ints(0))
-        assert time.monotonic() - started < 10
-
-    def test_a_single_choice_needs_no_time(self) -> None:
-        model = Model(chosen(loop(0), loop(0), i32(1)), runtime_of(loop_timeout_s=0))
-        np.testing.assert_array_equal(model(YES, ints(5)), [5])
-
-    def test_loops_one_behind_the_other_have_the_whole_time_each(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """So that NNAPI's time-out is that of every loop."""
-        seconds = itertools.count()
-        graph = graph_of(
-            [i32(1)], lambda net, i: net.add(counter(12), net.add(counter(6), i, name="first"))
-        )
-        model = Model(graph, runtime_of(loop_timeout_s=8))
-        monkeypatch.setattr(time, "perf_counter", lambda: float(next(seconds)))
-        np.testing.assert_array_equal(model(ints(0)), [12])
-        assert next(seconds) > 12  # so often was it asked, once a turn
-        with pytest.raises(ExecutionTimeoutError, match=r"^While 'first': .*got 7 turns"):
-            model(ints(-2))
 
     @pytest.mark.parametrize("timeout", [-1, float("nan"), "2", True])
     def test_what_is_no_time_is_refused(self, timeout: object) -> None:
@@ -196,20 +156,6 @@ class TestTheCore:
         backend.is_quick = True
         np.testing.assert_array_equal(model(ints(3)), [4])  # the next one is as before
 
-    def test_one_that_a_backend_has_compiled_is_one_too(self) -> None:
-        backend = LoopingBackend(compiles=True)
-        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
-        stopped(lambda: model(ints(0)), r"^Looping / PreCompiled 'loop': control flow takes too")
-        backend.go.set()
-
-    def test_an_execution_may_say_another_time(self, backend: LoopingBackend) -> None:
-        model = Model(loop(9), runtime_of(backend))
-        network = loaded(model)
-        stopped(lambda: network.run([ints(0)], loop_timeout_s=0.05))
-        backend.is_quick = True
-        assert network.run([ints(0)], loop_timeout_s=None)[0] == 1
-        assert backend.left_s[-1] == float("inf")
-
     def test_a_loop_in_control_flow_of_the_core_shares_its_time(
         self, backend: LoopingBackend
     ) -> None:
@@ -251,14 +197,6 @@ class TestTheCore:
         bound()
         assert out == [42]
 
-    def test_a_loop_that_is_started_can_be_cancelled_before(self, backend: LoopingBackend) -> None:
-        model = Model(loop(9), runtime_of(backend, loop_timeout_s=60))
-        future = model.start({"in0": ints(0)})
-        time.sleep(0.05)
-        assert future.cancel()
-        with pytest.raises(ExecutionCancelledError):
-            future.result(5)
-
     def test_a_deadline_that_comes_first_counts(self, backend: LoopingBackend) -> None:
         model = Model(loop(9), runtime_of(backend, loop_timeout_s=60))
         stopped(lambda: model.run({"in0": ints(0)}, deadline_s=0.05), "stopped at its deadline")
@@ -283,12 +221,6 @@ class TestTheCore:
                 break
             time.sleep(0.01)
         assert not allocator.held
-
-    def test_a_loop_that_ends_in_time_costs_no_error(self, backend: LoopingBackend) -> None:
-        backend.is_quick = True
-        model = Model(loop(9), runtime_of(backend, profiling=True))
-        np.testing.assert_array_equal(model(ints(3)), [4])
-        assert 1 < backend.left_s[-1] <= 2
 
 
 class TestBackendsThatStopThemselves:

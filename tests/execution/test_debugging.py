@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,16 +132,6 @@ def test_something_that_cannot_be_called_is_refused() -> None:
         Model(chain(2), runtime).run({"x": X}, debug=3)  # type: ignore[arg-type]
 
 
-def test_names_that_outputs_have_already_do_not_collide() -> None:
-    net = Network()
-    x = net.input("x", f32(4))
-    y = net.add(RELU, x, name="a")
-    net.output("a:0#0", y)
-    values_seen, outputs = values_and_outputs(net, {"x": X})
-    assert [debug_value.layer for debug_value in values_seen] == ["a"]
-    assert list(outputs) == ["a:0#0"]
-
-
 # Other misbehaviour of backends at the plugin boundary
 
 
@@ -211,10 +200,6 @@ def test_an_error_that_is_not_whole_becomes_one_that_is() -> None:
 # What is no array for an input is refused with words that say what it is and what to do
 
 
-GOOD = [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]]
-ANSWER = [[1.0, 0.0, 3.0], [4.0, 5.0, 0.0]]
-
-
 def relu(*shape: int | None) -> Model:
     net = Network("relu")
     net.output("y", net.add(RELU, net.input("x", f32(*shape))))
@@ -224,56 +209,6 @@ def relu(*shape: int | None) -> Model:
 @pytest.fixture(scope="module")
 def model() -> Model:
     return relu(2, 3)
-
-
-class WithArray:
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return np.array(GOOD, np.float32)
-
-
-class Failing:
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        raise RuntimeError("boom")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (None, "Expected an array of float32 (2, 3); got None"),
-        (b"abc", "24 bytes; got 3 bytes"),
-        ({"a": 1}, "got {'a': 1}"),
-        ([[1.0, 2.0, 3.0], [1.0]], "got [[1.0, 2.0, 3.0], [1.0]]"),
-        (np.full((2, 3), "a"), "got an array of <U1 (2, 3)"),
-        (Failing(), "cannot be made an array: boom"),
-        (np.zeros((2, 3)), "got float64 (2, 3)"),
-        (5, "the shape does not match. Expected (2, 3); got ()"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_what_is_no_array_for_the_input_is_named(model: Model, given: Any, message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^input 'x': ") as caught:
-        model.run({"x": given})
-    assert message in str(caught.value)
-    assert model(GOOD).tolist() == ANSWER  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        GOOD,
-        tuple(map(tuple, GOOD)),
-        np.array(GOOD, np.float32),
-        np.array(GOOD, ">f4"),
-        np.asfortranarray(np.array(GOOD, np.float32)),
-        np.array(GOOD, np.float32).tobytes(),
-        np.array(GOOD, np.float32).data,
-        WithArray(),
-        [np.array(row, np.float32) for row in GOOD],
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_what_can_be_read_as_an_array_is(model: Model, given: Any) -> None:
-    assert model(given).tolist() == ANSWER  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -294,15 +229,6 @@ def test_what_can_be_read_as_an_array_is(model: Model, given: Any) -> None:
 def test_what_is_no_model_is_named(source: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         armpy.load(source)
-
-
-def test_a_closed_file_is_an_error_of_armpy(tmp_path: Path) -> None:
-    path = tmp_path / "closed"
-    path.write_bytes(b"x")
-    with path.open("rb") as file:
-        pass
-    with pytest.raises(InvalidArgumentError, match="cannot be read: read of closed file"):
-        armpy.load(file)
 
 
 def test_integers_that_would_wrap_are_distinguished_from_those_of_another_type() -> None:

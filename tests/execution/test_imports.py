@@ -105,24 +105,6 @@ def test_a_device_copies_nothing_of_what_it_imports() -> None:
 
 
 @NEEDS_SHARED_MEMORY
-def test_bound_executions_use_imported_memory() -> None:
-    npu = ImportingDevice()
-    with Model(chain(3), runtime_of(npu)) as model:
-        source, target = shared(X), shared(np.zeros(4, np.float32))
-        x = model.import_inputs({"x": source})["x"]
-        y = model.import_outputs({"y": target})["y"]
-        execution = model.bind({"x": x}, {"y": y})
-        for number in range(3):
-            source.map().view(np.float32)[:] = number
-            assert execution() == {"y": y}
-            assert elements(target) == [number + 3] * 4
-        assert npu.transfers == (0, 0)
-        y.close()
-        with pytest.raises(InvalidArgumentError, match="output 'y': the imported tensor is closed"):
-            execution()
-
-
-@NEEDS_SHARED_MEMORY
 def test_backends_that_can_import_do_and_the_others_get_a_copy() -> None:
     expected = {"y": (X + 1).tolist(), "z": (X - 1).tolist(), "m": [1, 1, 2, 5]}
     for can_import in (True, False):
@@ -135,25 +117,6 @@ def test_backends_that_can_import_do_and_the_others_get_a_copy() -> None:
             assert {name: array.tolist() for name, array in results.items()} == expected
             assert npu.transfers == (0, 1 if can_import else 2)  # the result, and the copy
             assert other.transfers == (0 if can_import else 1, 1)
-
-
-@NEEDS_SHARED_MEMORY
-def test_one_that_cannot_import_on_the_host_gets_one_copy() -> None:
-    class Private(ImportingDevice):
-        """Imports a kind that the host cannot map."""
-
-    npu = Private(sources=MemorySource.DMA_BUF)
-    memory = shared(X)
-    private = ExternalMemory.of_file_descriptor(
-        memory.file_descriptor, 16, source=MemorySource.DMA_BUF
-    )
-    with Model(fork(), runtime_of(npu)) as model:
-        x = model.import_inputs({"x": private})["x"]
-        assert x.backends == ("Npu",)
-        results = model.run({"x": x})
-        assert results["m"].tolist() == [1, 1, 2, 5]
-        assert results["z"].tolist() == (X - 1).tolist()
-        assert npu.transfers == (0, 2)  # one copy for both readers on the host, one result
 
 
 # Refusals
@@ -297,15 +260,6 @@ def test_one_that_is_closed_during_an_execution_is_used_to_its_end() -> None:
             thread.join()
             assert npu.unimported == []
         assert npu.unimported == [handle]
-
-
-@NEEDS_SHARED_MEMORY
-def test_an_error_when_a_use_ends_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    npu = ImportingDevice()
-    npu.unimported = None  # type: ignore[assignment]  # so that appending fails
-    with imported_by(npu) as model:
-        model.import_inputs({"x": shared(X)})["x"].close()
-    assert "Npu / unimport: the backend raised AttributeError" in caplog.text
 
 
 # Mistakes

@@ -16,13 +16,12 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Reshape
-from armpy.plugins import BackendRegistry, PluginOptions
 from armpy_testing.backends.dynamic_modules import private_modules, write_module
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
@@ -240,20 +239,6 @@ def test_a_runtime_goes_with_its_last_model_without_the_collector(directory: Pat
         assert not private_modules()
     finally:
         gc.enable()
-
-
-@pytest.mark.slow
-def test_a_registry_that_is_dropped_forgets_what_it_imported(directory: Path) -> None:
-    registry = BackendRegistry.discover(PluginOptions())
-    backend = registry.get("TestDynamic")
-    assert private_modules()
-    del registry
-    assert not private_modules()
-    assert backend.get_id() == "TestDynamic"  # it goes on working
-    with pytest.raises(BackendUnavailableError, match="no backend 'Missing'"):
-        BackendRegistry.discover(PluginOptions()).get("Missing")
-    gc.collect()
-    assert not private_modules()
 
 
 # A process without memory, or without its working directory: armpy's own errors, or answers

@@ -120,18 +120,6 @@ def from_file(network: OptimizedNetwork, folder: Path) -> OptimizedNetwork:
 class TestLoading:
     """What is loaded is what was optimised."""
 
-    def test_a_layer_that_cannot_be_prepared_moves_with_a_reason(
-        self, way: Way, tmp_path: Path
-    ) -> None:
-        network = way(armpy.optimize(diamond(), runtime_of(only_relu())), tmp_path)
-        broken = FakeBackend("Fake", {Activation}, faults={"create_workload": OSError("full")})
-        model = Model(network, runtime_of(broken))
-        assert set(places(model).values()) == {"CpuRef"}
-        (refusal,) = placement_of(model).refusals
-        assert (refusal.layer, refusal.backend) == ("top", "Fake")
-        assert "full" in refusal.text
-        np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
-
     def test_model_options_are_kept_unless_properties_say_otherwise(
         self, way: Way, tmp_path: Path
     ) -> None:

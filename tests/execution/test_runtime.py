@@ -288,13 +288,6 @@ def test_a_network_that_needs_more_than_the_memory_limit_is_rejected() -> None:
         runtime_of(memory_limit_bytes=15).load_network(chain(1))
 
 
-def test_a_backend_that_makes_no_factory_and_is_the_only_one_is_an_error() -> None:
-    backend = FakeBackend("A", faults={"create_workload_factory": ValueError("oops")})
-    runtime = Runtime(RuntimeOptions(["A"], registry=registry_of(backend)))
-    with pytest.raises(BackendCapabilityError, match=r"'add_0': .*A: .*ValueError\('oops'\)"):
-        runtime.load_network(chain())
-
-
 def test_a_closed_runtime_has_unloaded_everything_and_loads_no_more() -> None:
     with runtime_of() as runtime:
         network_id = runtime.load_network(chain())
@@ -314,13 +307,6 @@ def test_a_runtime_is_closed_even_if_contexts_raise(log: list[tuple[str, str, in
     for network_id in ids:
         with pytest.raises(InvalidArgumentError, match="no network is loaded"):
             runtime.get_network(network_id)
-
-
-def test_a_model_that_cannot_be_loaded_closes_its_runtime() -> None:
-    runtime = runtime_of(memory_limit_bytes=1)
-    with pytest.raises(MemoryLimitError):
-        Model(chain(), runtime, closes_runtime=True)
-    assert runtime.is_closed
 
 
 def test_a_tensor_that_no_array_can_be_is_refused_before_it_is_made() -> None:

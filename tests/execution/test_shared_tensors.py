@@ -167,20 +167,6 @@ def test_an_import_that_fails_later_is_a_typed_error_and_the_network_goes_on(
 
 
 @NEEDS_SHARED_MEMORY
-def test_a_failure_to_end_an_import_is_only_logged(
-    pair: tuple[Sharing, Sharing], caplog: pytest.LogCaptureFixture
-) -> None:
-    npu, dsp = pair
-    model = Model(diamond(), runtime_of(npu, dsp))
-    model.warm_up()
-    dsp.memory.unimported = None  # type: ignore[assignment]  # to fail
-    model.free_working_memory()
-    assert "Dsp / unimport: the backend raised AttributeError" in caplog.text
-    assert npu.memory.used_bytes == 0
-    np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
-
-
-@NEEDS_SHARED_MEMORY
 def test_an_arena_that_exports_nothing_is_copied_from(pair: tuple[Sharing, Sharing]) -> None:
     npu, dsp = pair
 

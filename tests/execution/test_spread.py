@@ -135,22 +135,6 @@ def test_no_execution_is_lost_or_mixed_while_a_backend_fails() -> None:
     assert sum(executions(model).values()) == 400
 
 
-def test_a_bound_execution_is_spread_and_outputs_are_written_in_place() -> None:
-    model = Model(chain(1), spread(running("A"), running("B")))
-    target = np.empty(3, np.float32)
-    source = X.copy()
-    execution = model.bind({"x": source}, {"y": target})
-    for number in range(4):
-        source[:] = number
-        execution()
-        assert target.tolist() == [number] * 3
-    results = model.run({"x": X}, {"y": target})
-    assert results["y"] is target
-    assert target.tolist() == [0, 0, 3]
-    assert executions(model)["A"] >= 1
-    assert executions(model)["B"] >= 1
-
-
 def test_a_backend_that_cannot_prepare_gets_no_executions(caplog: pytest.LogCaptureFixture) -> None:
     broken = FakeBackend("Broken", faults={"create_workload": BackendError("no memory")})
     # Its layers go to the other one, so that the network is prepared all the same.
@@ -164,15 +148,6 @@ def test_what_cannot_be_spread_is_refused() -> None:
     properties = NetworkProperties(input_source=MemorySource.MALLOC)
     with pytest.raises(InvalidArgumentError, match=r"spread: .*imported inputs.*Leave spread out"):
         Model(chain(1), runtime, properties=properties)
-
-
-def test_a_closed_network_takes_its_backends_networks_with_it() -> None:
-    model = Model(chain(1), spread(running("A"), running("B")))
-    model(X)
-    networks = model.handle.loaded.spread.networks  # type: ignore[union-attr]
-    model.free_working_memory()
-    model.close()
-    assert all(network.is_closed for network in networks)
 
 
 def assigned(affinity: dict[str, str], *backends: FakeBackend) -> Model:
@@ -299,13 +274,3 @@ def test_rows_of_a_backend_that_fails_are_computed_by_the_others(
     backends[2].is_gone = True
     with pytest.raises(BackendError, match="the device is gone"):
         model.run({"x": x})
-
-
-def test_a_model_whose_rows_cannot_be_divided_is_refused() -> None:
-    backends = running("A"), running("B")
-    options = RuntimeOptions(backends=["A", "B"], registry=registry_of(*backends), spread="rows")
-    reason = r"spread: .*no open first dimension of x, y, z to divide. Leave spread out"
-    with pytest.raises(InvalidArgumentError, match=reason):
-        Model(row_net((4, 3)), Runtime(options))
-    with pytest.raises(InvalidArgumentError, match=r"spread: .*None, 'calls' or 'rows'; got True"):
-        RuntimeOptions(spread=True)  # type: ignore[arg-type]

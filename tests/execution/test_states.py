@@ -172,40 +172,6 @@ def test_a_second_thread_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(state(rows(1)), [[2, 2, 2]])
 
 
-def test_states_in_several_threads_go_on_by_themselves() -> None:
-    model = counting()
-    totals: dict[int, Array] = {}
-
-    def talk(step: int) -> None:
-        state = model.state()
-        for _ in range(50):
-            totals[step] = state.run({"x": np.full((1, 2), step, np.float32)})["twice"]
-
-    threads = [threading.Thread(target=talk, args=(step,)) for step in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for step, total in totals.items():
-        np.testing.assert_array_equal(total, [[100 * step] * 2])
-
-
-def test_pasts_of_strings_are_not_saved_and_say_so(tmp_path: Path) -> None:
-    net = Network()
-    words = armpy.TensorInfo((1, None), armpy.DataType.STRING)
-    x, past = net.input("x", words), net.input("past", words)
-    present = net.add(ops.Concat(1), past, x)
-    net.output("all", present)
-    net.output("present", present)
-    state = model_of(net).state(PAIRS)
-    state.save(tmp_path / "empty")
-    state(np.array([["a", "b"]], object))
-    with pytest.raises(armpy.InvalidArgumentError, match=r"strings cannot be saved.*'past'"):
-        state.save(tmp_path / "words")
-    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
-    assert state.fork().length == 2
-
-
 class FailingArray:
     """An object that is no array after all."""
 

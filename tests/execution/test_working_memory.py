@@ -224,23 +224,6 @@ def test_one_thread_at_a_time_has_it_and_it_goes_when_that_is_done() -> None:
     assert backend.memory.used_bytes == 0
 
 
-def test_what_is_for_other_shapes_or_networks_is_refused() -> None:
-    model = Model(chain(2, (None,)), runtime_of())
-    with pytest.raises(
-        InvalidArgumentError, match=r"shapes of the inputs are not known.*x \(\?,\)"
-    ):
-        model.create_working_memory()
-    memory = model.create_working_memory({"x": (4,)})
-    np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], X + 2)
-    with pytest.raises(InvalidArgumentError, match=r"other input shapes.*\(4,\); got \(2,\)"):
-        model.run({"x": X[:2]}, memory=memory)
-    other = Model(chain(2, (None,)), runtime_of())
-    with pytest.raises(InvalidArgumentError, match="belongs to another network"):
-        other.run({"x": X}, memory=memory)
-    with pytest.raises(InvalidArgumentError, match=r"memory: .*Expected NetworkMemory; got 3"):
-        model.run({"x": X}, memory=3)  # type: ignore[arg-type]
-
-
 def test_an_execution_that_fails_costs_its_memory_which_is_made_anew() -> None:
     backend = Gated(Memory())
     model = Model(chain(1, MEBI), runtime_of(backend))

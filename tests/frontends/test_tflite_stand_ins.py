@@ -20,7 +20,7 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.errors import BackendCapabilityError, LayerValidationError, UnsupportedOperatorError
+from armpy.errors import LayerValidationError, UnsupportedOperatorError
 from armpy.ops.operation import OperandInfos, Operation
 from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, runtime_of
 from armpy_testing.models.networks import RELU, f32, floats
@@ -88,13 +88,6 @@ def test_a_vendors_backend_runs_the_custom_operator_of_a_file(tmp_path: Path) ->
         assert [layer.backend for layer in model.placement.layers] == ["Vendor", "CpuRef"]
 
 
-def test_an_unsupported_operator_is_named(tmp_path: Path) -> None:
-    with runtime_of() as runtime:
-        text = "StandIn 'total'.*CpuRef has no StandIn.*takes the custom operation 'VendorSum'"
-        with pytest.raises(BackendCapabilityError, match=text):
-            armpy.load(model_file(tmp_path), runtime=runtime, front_end_options=STANDS_IN)
-
-
 def test_without_the_option_unknown_operators_are_an_error_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperatorError, match="custom 'VendorSum' x1"):
         armpy.load(model_file(tmp_path))
@@ -106,14 +99,6 @@ def network(output: TensorInfo | None) -> Network:
     total = net.add(ops.StandIn("VendorSum", b"\2"), x, x, output=output)
     net.output("y", net.add(RELU, total))
     return net
-
-
-def test_stand_ins_are_layers_of_networks_made_by_hand() -> None:
-    with runtime_of(VendorBackend("Vendor")) as runtime:
-        network_id = runtime.load_network(network(f32(2, 3)))
-        x = floats(1, 2, 3, 4, 5, 6).reshape(2, 3)
-        got = runtime.enqueue_workload(network_id, {"x": x})
-    np.testing.assert_array_equal(got["y"], 4 * x)
 
 
 def test_outputs_of_stand_ins_have_to_be_declared() -> None:

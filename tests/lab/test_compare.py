@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy_testing.shared import shared_file, shared_files
+from armpy_testing.shared import shared_files
 from lab.comparison.answers import FOREIGN_CODE, LOOSE, described, kept_name
 from lab.comparison.differences import differences, distances
 
@@ -22,8 +22,6 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "lab" / "compare.py"
 PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
-WAYS = ("bound", "named", "plain")
-
 OTHER_ROUNDING = """
 
 def round_half_away(values: Any) -> Any:
@@ -144,23 +142,6 @@ def test_what_the_backend_has_no_part_in_proves_nothing(tmp_path: Path) -> None:
     code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)
     assert code == 2, text
     assert "ran no layer of these kit subjects, which proves nothing" in text
-
-
-def test_times_and_compiled_models_are_compared_by_the_same_command(tmp_path: Path) -> None:
-    model = shared_file("models", "mlperf_tiny", "ad01_int8.tflite")
-    figures = tmp_path / "figures.json"
-    shortly = ("--pairs", "1", "--seconds", "0.01", "--starts", "1", "--json", str(figures))
-    code, text = compare(
-        ROOT, ROOT, tmp_path / "cache", "--only", "times,prepared", "--models", str(model), *shortly
-    )
-    assert code == 0, text
-    assert "no difference" in text
-    results = json.loads(figures.read_text("utf-8"))
-    assert results["calls"].keys() == results["starts"].keys() == {"ad01_int8"}
-    assert results["overhead"].keys() == {
-        f"{backend}, {way}" for backend in ("NumbaAcc", "CpuRef") for way in WAYS
-    }
-    assert [row["is_equal"] for row in results["prepared"][str(model.resolve())]] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import hashlib
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -92,25 +91,3 @@ def test_what_is_wrong_in_a_wheel_is_named(
     done = run("wheel_contents", wheel)
     assert done.returncode == 1, done.stdout
     assert problem in done.stdout
-
-
-@pytest.mark.slow
-def test_an_installed_wheel_has_its_licence_and_notice(tmp_path: Path) -> None:
-    """Of what tests share, which is built quickly and has files that are not text."""
-    # Of the extra "release": .ci/run rehearses all with it. "build" alone may be a folder.
-    pytest.importorskip("build.env")
-    program = """import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])
-import release; problems = release.rehearse([release.ROOT / "testing"], Path(sys.argv[2]))
-print(*problems, sep="\\n")"""
-    command = [sys.executable, "-c", program, str(SCRIPTS), str(tmp_path / "dist")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    assert done.stdout.splitlines()[1:] == [""], done.stdout
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    installing = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    target = tmp_path / "installed"
-    command = [sys.executable, *installing, "--target", str(target), str(wheel)]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    (installed,) = distributions(path=[str(target)])
-    names = {file.name: file for file in installed.files or () if "dist-info" in str(file)}
-    for name in ("LICENSE", "NOTICE"):
-        assert names[name].read_text() == (ROOT / name).read_text("utf-8")

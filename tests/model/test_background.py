@@ -266,19 +266,6 @@ def test_shapes_that_come_later_are_compiled_in_the_background(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_stream", [False, True])
-def test_contents_are_handed_to_the_other_process(
-    compiler: GatedCompiler, path: Path, is_stream: bool
-) -> None:
-    with path.open("rb") as file, load(file if is_stream else file.read()) as model:
-        assert answer(model, X) == SLOW
-        compiler.open_gate()
-        model.warm_up()
-        assert answer(model, X) == FAST
-    assert os.getpid() not in compiler.compiled
-
-
-@pytest.mark.slow
 def test_what_fails_to_compile_stays_where_it_is_and_says_so(
     compiler: GatedCompiler, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -315,21 +302,6 @@ def test_the_thread_that_compiles_has_not_the_caller_s_context(
     with postponed_compilation(), load(path) as model:
         model.warm_up()
     assert postpones == [False]
-
-
-def test_where_no_interpreter_can_be_started_this_process_compiles(
-    compiler: GatedCompiler, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    with load(path) as model:
-        assert answer(model, X) == SLOW
-        compiler.open_gate()
-        model.warm_up()
-        assert answer(model, X) == FAST
-        assert model.placement is not None
-        assert model.placement.compilation is not None
-        assert "can start no interpreter" in model.placement.compilation.where
-    assert compiler.compiled == [os.getpid()]
 
 
 def test_without_a_folder_to_write_to_this_process_compiles(

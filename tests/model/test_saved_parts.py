@@ -107,15 +107,6 @@ def test_a_fault_in_what_takes_programs_stays_its_own(
     assert outputs(model) == expected
 
 
-def test_what_cannot_be_in_a_file_is_an_error_of_its_backend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = SavedProgram({}, {"code": "text"})  # type: ignore[dict-item]  # the test's point
-    monkeypatch.setattr(files.NumbaPrograms, "save", answering(wrong))
-    with pytest.raises(BackendError, match=r"^NumbaAcc / IPrograms.save: .*neither bytes"):
-        save_two_inputs(tmp_path / "two.armpy")
-
-
 def test_programs_are_checked_before_they_are_read(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

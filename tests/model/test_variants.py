@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -162,22 +161,6 @@ def test_any_tensor_is_an_output_by_its_name() -> None:
         assert outputs["two"] == 2
         assert outputs["relu"].tolist() == [0, 1, 5]
         assert model.run(x)["y"].tolist() == [0, 1, 5]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda model, x: model.run(x, ["double"], deadline_s=60),
-        lambda model, x: model.start(x, ["double"]).result(60),
-        lambda model, x: model.bind(x, ("double",))(),
-        lambda model, x: model.with_outputs({"double"}).run(x),
-    ],
-    ids=["run", "start", "bind", "with_outputs"],
-)
-def test_every_kind_of_call_takes_names(call: Callable[..., Any]) -> None:
-    with on_reference(two_steps()) as model:
-        outputs = call(model, {"x": floats(-3, 0, 2)})
-        assert {name: array.tolist() for name, array in outputs.items()} == {"double": [-6, 0, 4]}
 
 
 def counting(key: str | None = "count") -> Network:

@@ -17,9 +17,7 @@ from armpy.core.installation import install_command
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
-from armpy.plugins import Candidate, CandidateKind, install_line
 from armpy.plugins.front_ends.registry import FrontEnds
-from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks import (
     FrontEnd,
     FrontEndOptionError,
@@ -295,24 +293,6 @@ def test_signatures_of_a_plugins_format_share_their_variables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        (3, "the answer has the wrong type. Expected a list of ModelSignature; got 3"),
-        (["a"], "a signature has the wrong type"),
-        ([ModelSignature("a", 3, ())], r"the front-end raised TypeError"),  # type: ignore[arg-type]
-        ([ModelSignature("a", (), ())] * 2, "two signatures have one name"),
-    ],
-)
-def test_nonsense_for_signatures_is_an_error_that_names_the_front_end(
-    answer: Any, text: str
-) -> None:
-    model = load(toy(signatures=lambda file: answer))
-    with pytest.raises(ParserError, match=f"{WHERE}: {text}"):
-        _ = model.signatures
-    model.close()
-
-
-@pytest.mark.parametrize(
     ("fields", "text"),
     [
         ({"name": "Toy"}, "its name cannot be used. Expected lower case"),
@@ -349,38 +329,6 @@ def test_a_front_end_whose_options_cannot_be_used_is_left_out(
     runtime = runtime_with(toy(options=options))
     with pytest.raises(ParserError, match=f"Left out is .*{text}"):
         taken_by(runtime, b"TOY1")
-
-
-def test_what_a_parser_does_to_its_options_is_not_done_to_the_next_signature() -> None:
-    seen: list[object] = []
-
-    def parse(file: ModelFile, settings: ParseSettings) -> Network:
-        options: Any = settings.options  # Any: not to be changed
-        seen.append(options["depth"])
-        options["depth"] = 9
-        return relu_network(file, settings)
-
-    names = [ModelSignature(name, ("x",), ("y",)) for name in "ab"]
-    front_end = toy(parse, options=(BackendOption("depth", 2, ""),), signatures=lambda file: names)
-    with load(front_end, signature="a") as model:
-        model.signature("b")
-    assert seen == [2, 2]
-
-
-def test_a_needed_module_in_a_package_that_exits_is_an_error_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "exiting_package").mkdir()
-    (tmp_path / "exiting_package" / "__init__.py").write_text("raise SystemExit(7)")
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def parse(file: ModelFile, settings: ParseSettings) -> Network:
-        import exiting_package.part  # type: ignore[import-not-found]
-
-        return exiting_package.part.network  # type: ignore[no-any-return]
-
-    with pytest.raises(ParserError, match=rf"{WHERE}: the front-end raised SystemExit\(7\)"):
-        load(toy(parse, requires=("exiting_package.part",)))
 
 
 @pytest.mark.parametrize(
@@ -434,24 +382,6 @@ def test_a_format_of_an_extension_names_the_package_to_install(how: str, tmp_pat
         armpy.load(source, runtime=runtime, front_end=name)
 
 
-def test_an_extension_that_was_left_out_is_not_to_be_installed_again(tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    path.write_bytes(b"\x08\x07\x12\x00")
-    lost = Candidate(
-        "onnx",
-        "armpy-onnx 0.1.0",
-        CandidateKind.ENTRY_POINT,
-        name="armpy_lost",
-        distribution="armpy-onnx",
-        is_plugin=True,
-        hook="armpy_register_front_end",
-    )
-    choose = FrontEnds(HookPlugins([lost])).choose
-    with pytest.raises(ParserError, match=r"Left out is plugin 'onnx'.*armpy_lost") as caught:
-        choose(open_model_file(path)).parse(open_model_file(path), ParseSettings(None, 1 << 20, {}))
-    assert "pip install" not in str(caught.value)
-
-
 def test_a_wrong_option_stays_an_error_of_the_argument() -> None:
     error = FrontEndOptionError("the size cannot be used", where="option 'depth'")
     with pytest.raises(InvalidArgumentError, match=f"{WHERE} / option 'depth': the size"):
@@ -480,22 +410,3 @@ def test_other_files_get_new_names_where_a_front_end_can_rename_them(tmp_path: P
     other = FrontEnds(runtime_with(toy()).registry.plugins).choose(file)
     with pytest.raises(ParserError, match="cannot rename the other files"):
         other.rename_other_files(file, {})
-
-
-ONNX_HEAD = b"\x08\x08\x12\x07pytorch\x1a\x052.3.1" + bytes(64)
-
-
-@pytest.mark.parametrize("name", ["m.tflite", "m.bin", None])
-def test_an_onnx_file_by_its_contents_names_what_installs_its_front_end(
-    name: str | None, tmp_path: Path
-) -> None:
-    source: Path | bytes = ONNX_HEAD
-    if name is not None:
-        source = tmp_path / name
-        source.write_bytes(ONNX_HEAD)
-    text = (
-        "an ONNX file by its contents, and no installed front-end reads these. "
-        f"Run: {install_line('armpy-onnx')}"
-    )
-    with pytest.raises(ParserError, match=re.escape(text)):
-        armpy.load(source, runtime=runtime_with())

@@ -81,26 +81,6 @@ def profiler() -> Profiler:
     return recorded
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"traceEvents": []}',
-        '{"otherData": 3}',
-        '{"summary": {"layers": 1}}',
-        '{"summary": {"num_executions": "1"}}',
-        "[" * 100_000,
-    ],
-)
-def test_a_file_without_a_profile_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(text)
-    with pytest.raises(ParserError, match=r"a\.json: there is no profile in the file"):
-        read_summary(path)
-
-
 def test_times_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     document = json.loads(to_json(profiler()))
     document["summary"]["wall_ns"] = "much"

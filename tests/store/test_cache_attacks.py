@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 import subprocess
 import sys
@@ -19,13 +17,11 @@ from hypothesis import strategies as st
 from armpy import CompilationCaching
 from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
 from armpy.compiler import OptimizerOptions
-from armpy.compiler.compiled_cache import CompiledFiles, CompiledParts, Key, LookedUp
 from armpy.execution import NetworkProperties
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy.store import owned_files as own_files
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.scripted_backend import (
     ScriptedBackend,
@@ -179,62 +175,6 @@ def test_the_credulous_backend_would_be_wrong_without_checks(tmp_path: Path) -> 
     assert factor.tolist() == [20]
 
 
-def head_of(**changed: object) -> dict[str, object]:
-    """What the files say of the part, with something else in the place of some of it."""
-    piece = {"layers": [0, 1], "shapes": [[3]], "working_bytes": 0, "code": []}
-    piece |= {"about": {"does": "multiply and add"}, "data": ["factor", "summand"], "views": {}}
-    return {"pieces": [piece | changed], "untouched": []}
-
-
-ODD_PIECES: dict[str, tuple[object, ...]] = {
-    "layers": ([], [0], [0, 1, 2], "01", None),
-    "shapes": ([], [[4]], [[3], [3]], [["3"]], [3], None),
-    "working_bytes": ("many", None),
-    "code": (["kernel"], 3),
-    "data": (["factor"], ["factor", "summand", "more"], [], None),
-}
-ODD_HEADS: list[object] = [
-    *(None, [], {}, {"pieces": []}, {"pieces": [], "untouched": []}),
-    *({"pieces": [], "untouched": [[number]]} for number in (9, 0, "0", None)),
-    *({"pieces": [], "untouched": 3}, {"pieces": [], "untouched": "all"}),
-    *({"pieces": [{}], "untouched": []}, {"pieces": [3], "untouched": []}),
-    *({"pieces": [{"layers": [0]}], "untouched": []}, head_of() | {"untouched": [[1]]}),
-    *(head_of(**{name: value}) for name, values in ODD_PIECES.items() for value in values),
-]
-
-
-def with_head(head: object) -> Callable[[CompiledParts, Key], LookedUp]:
-    """`CompiledParts.look_up`, finding a part whose files say something else of it."""
-    look_up = CompiledParts.look_up
-
-    def look_up_changed(parts: CompiledParts, key: Key) -> LookedUp:
-        looked_up = look_up(parts, key)
-        assert looked_up.files is not None
-        model = [json.dumps(head).encode(), *looked_up.files.model[1:]]
-        return looked_up._replace(files=CompiledFiles(model, looked_up.files.data))
-
-    return look_up_changed
-
-
-@pytest.mark.parametrize("head", ODD_HEADS, ids=str)
-def test_what_is_kept_in_another_layout_is_compiled_anew(head: object, tmp_path: Path) -> None:
-    run(tmp_path, 2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CompiledParts, "look_up", with_head(head))
-        result, is_hit = run(tmp_path, 2)
-    assert not is_hit
-    np.testing.assert_array_equal(result, expected(2))
-    assert run(tmp_path, 2)[1]
-
-
-def test_what_was_damaged_is_written_anew(tmp_path: Path) -> None:
-    run(tmp_path, 2)
-    for path in tmp_path.iterdir():
-        path.write_bytes(path.read_bytes()[:-1])
-    assert not run(tmp_path, 2)[1]
-    assert run(tmp_path, 2)[1]
-
-
 def test_files_that_were_not_written_together_are_not_used(tmp_path: Path) -> None:
     """One of an older making of the same part is sound by itself."""
     run(tmp_path, 2)
@@ -247,60 +187,6 @@ def test_files_that_were_not_written_together_are_not_used(tmp_path: Path) -> No
     result, is_hit = run(tmp_path, 2)
     assert not is_hit
     np.testing.assert_array_equal(result, expected(2))
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
-@pytest.mark.parametrize("place", ["folder", "open", "replace"])
-def test_a_disk_that_takes_nothing_stops_nothing(
-    code: int, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(code, os.strerror(code))
-
-    owner, name = {
-        "folder": (os, "mkdir"),
-        "open": (own_files, "open"),
-        "replace": (os, "replace"),
-    }[place]
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, name, fail, raising=False)
-        result, is_hit = run(tmp_path / "store", 2)
-    assert not is_hit
-    np.testing.assert_array_equal(result, expected(2))
-    assert not [*(tmp_path / "store").glob("*")]
-
-
-FULL = """
-import resource, signal, sys
-from pathlib import Path
-sys.dont_write_bytecode = True  # else Python keeps modules that are cut off, for every process
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-from tests.store.test_cache_attacks import expected, run
-result, is_hit = run(Path(sys.argv[1]), 2.0)
-assert result.tolist() == expected(2.0)
-print(is_hit)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="no such limit here")
-def test_a_disk_that_is_full_in_the_middle_of_a_file_stops_nothing(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == "False\n"
-    assert [*tmp_path.iterdir()] == []
-
-
-def test_a_limit_below_one_file_keeps_nothing(tmp_path: Path) -> None:
-    optimizer = OptimizerOptions(caching=CompilationCaching(tmp_path, limit_bytes=10))
-    properties = NetworkProperties(optimizer=optimizer)
-    graph = scaling(floats(2), floats(3))
-    model = Model(graph, runtime_of(Credulous()), properties=properties)
-    np.testing.assert_array_equal(model(X), expected(2))
-    assert placement_of(model).cache_uses[0].reason == "there is none; not kept: there is no room"
 
 
 PREPARER = """
