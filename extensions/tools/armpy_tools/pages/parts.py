@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
 
 from armpy.core.dataclass import dataclass
 from armpy_tools.pages.colours import NUM_COLOURS
-from armpy_tools.pages.scales import round_numbers
 
 if TYPE_CHECKING:
     from armpy_tools.pages.graph import GraphView
@@ -182,9 +181,6 @@ class Bars:
         Headings of the names and of the values.
     shown : int
         How many are seen at first; the others can be folded out.
-    dots_from : float, optional
-        Draw a dot in the place of each bar, on an axis from this value, or from the least one if
-        that is lower. Values whose distance from 0 means nothing are drawn so.
     """
 
     template: ClassVar[str] = "bars"
@@ -193,21 +189,12 @@ class Bars:
     label: str = "name"
     value_label: str = "value"
     shown: int = 30
-    dots_from: float | None = None
 
     @cached_property
     def groups(self) -> list[str]:
         """The groups that there are, in order of appearance."""
         bars = [inner for bar in self.bars for inner in (bar, *bar.inside)]
         return list(dict.fromkeys(bar.group for bar in bars if bar.group))
-
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Numbers along the axis of dots, and where they stand in percent; none of bars."""
-        if self.dots_from is None:
-            return []
-        numbers = round_numbers(self._shortest, self._longest)
-        return [(self.percent(number), f"{number:g}") for number in numbers]
 
     @property
     def data(self) -> dict[str, object]:
@@ -246,24 +233,14 @@ class Bars:
         return self.groups.index(bar.group) % NUM_COLOURS if bar.group else 0
 
     def percent(self, value: float) -> float:
-        """Return how far a value is along the longest bar, or the axis of dots, in percent."""
-        low, high = self._shortest, self._longest
-        return (
-            round(100 * min(max((value - low) / (high - low), 0.0), 1.0), 3) if high > low else 0.0
-        )
-
-    @cached_property
-    def _shortest(self) -> float:
-        """Where the axis begins."""
-        if self.dots_from is None:
-            return 0.0
-        return min(self.dots_from, *(bar.value for bar in self.bars))
+        """Return how far a value is along the longest bar, in percent."""
+        longest = self._longest
+        return round(100 * min(max(value / longest, 0.0), 1.0), 3) if longest > 0 else 0.0
 
     @cached_property
     def _longest(self) -> float:
-        """Where the axis ends: at the largest value, intervals included; a bit after dots."""
-        largest = max((max(bar.value, *(bar.interval or (0.0,))) for bar in self.bars), default=0.0)
-        return largest + (0.0 if self.dots_from is None else (largest - self._shortest) / 25)
+        """The largest value, intervals included."""
+        return max((max(bar.value, *(bar.interval or (0.0,))) for bar in self.bars), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -410,13 +387,11 @@ class Details:
     ----------
     summary : str
     parts : sequence of Part
-    is_open : bool
     """
 
     template: ClassVar[str] = "details"
     summary: str
     parts: Sequence[Part]
-    is_open: bool = False
 
 
 Part: TypeAlias = Union[

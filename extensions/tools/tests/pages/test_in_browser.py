@@ -32,20 +32,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra 
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\""
 
-CHARTS = [
-    ("bars", [Bar("first", 9.0), Bar("a/b_c", 3.0), Bar("", 1.0, "1 µs")], None),
-    (
-        "dots",
-        [
-            Bar("first/x", 9.0, "9 ms", "A", (8.0, 9.5), inside=[Bar("one", 1.0)]),
-            Bar("v2_1.0_int8", 3.0, "3 ms, 5 %", "B", (2.0, 4.0), inside=[Bar("two", 2.0)]),
-            Bar("no group", 2.0, "2 ms"),
-        ],
-        0.5,
-    ),
-]
-"""Charts, each with bars that differ from its first one."""
-
 
 def chain(count: int, titles: list[str]) -> GraphView:
     """Layers of which each reads the one before."""
@@ -96,11 +82,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
                 [(HOSTILE, [MatrixCell("bad", "1", HOSTILE, [(HOSTILE, HOSTILE)])])],
                 [("bad", "bad")],
             ),
-        ],
-        "rows": [
-            Bars(f"{kind}{shown}", bars, shown=shown, dots_from=dots_from)
-            for kind, bars, dots_from in CHARTS
-            for shown in (1, len(bars))
         ],
         "large": [chain(2000, [f"cell_{n // 10}/conv_{n}" for n in range(2000)])],
     }

@@ -79,7 +79,7 @@ def every_part(text: str) -> list[Section]:
         Headlines([Headline(text, [(text, text)], [text], [Bar(text, 1.0)])]),
         Table(text, [text, f"{text}>"], [(TwoLines(text, text), 1.5)]),
         Bars(text, [Bar(text, 1.0, text, text, inside=[Bar(text, 1.0)])], text, text),
-        Bars(text, [Bar(text, 1.0)] * 2, shown=1, dots_from=0.5),
+        Bars(text, [Bar(text, 1.0)] * 2, shown=1),
         Cautions([text]),
         matrix(text),
         Stack(text, [Bar(text, 1.0, text)]),
@@ -206,16 +206,6 @@ def test_thousands_of_bars_and_points_are_data_rather_than_elements() -> None:
     empty = render_page("title", [Section("s", [Text("x")])])
     # Of a bar with one inside it are kept its names and figures, not the markup of two rows.
     assert len(text) - len(empty) < 2000 * 120
-
-
-def test_dots_lie_on_an_axis_that_begins_where_it_is_asked_to() -> None:
-    bars = Bars("dB", [Bar("a", 30.0), Bar("b", 40.0)], dots_from=20.0)
-    near, far = (bars.percent(bar.value) for bar in bars.bars)
-    assert (near, far) == pytest.approx((48.077, 96.154))  # a dot fits beside the end
-    assert bars.ticks[0] == (0.0, "20")
-    lower = replace(bars, bars=[Bar("a", 10.0), *bars.bars])
-    assert lower.percent(10.0) == 0.0
-    assert Bars("us", bars.bars).ticks == []
 
 
 def test_a_linear_axis_begins_with_the_value_that_is_asked_for() -> None:

@@ -19,8 +19,6 @@ from armpy_tools.cli.quantize.report import (
     output_row,
 )
 from armpy_tools.pages import (
-    Bar,
-    Bars,
     Cautions,
     Details,
     Facts,
@@ -33,7 +31,6 @@ from armpy_tools.pages import (
 )
 from armpy_tools.quantize import QuantizeReport
 
-_NUM_WORST = 20
 _LEAST_DB = 20.0
 """Where axes of accuracy begin: layers that are usable lie above, and 0 has no meaning there."""
 
@@ -101,8 +98,8 @@ def _in_a_line(result: QuantizeResult) -> str:
     return f"{text}."
 
 
-def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table | Details]:
-    """Return the accuracy of each layer: along the network, the worst first, and all figures."""
+def _layers(report: QuantizeReport) -> Iterator[Lines | Table | Details]:
+    """Return the accuracy of each layer: along the network, and all figures."""
     names = layer_names(report)
     finite = [(i, row) for i, row in enumerate(report.layers) if math.isfinite(row.sqnr_db)]
     if finite:
@@ -111,17 +108,6 @@ def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table | Details]:
         series = Series("signal to noise", places, heights, labels)
         caption = "Signal to quantisation noise, layer by layer"
         yield Lines(caption, [series], "layer", "dB", has_points=True, y_from=_LEAST_DB)
-        worst = sorted((row for _, row in finite), key=lambda row: row.sqnr_db)[:_NUM_WORST]
-        bars = [
-            Bar(
-                f"{names[layer.layer]} ({layer.operation})",
-                layer.sqnr_db,
-                f"{layer.sqnr_db:.1f} dB",
-                group=layer.precision,
-            )
-            for layer in worst
-        ]
-        yield Bars("The least accurate layers", bars, "layer", "SQNR", dots_from=_LEAST_DB)
     rows = [
         (*layer_row(layer, names[layer.layer]), f"{layer.mean_error:.3g}")
         for layer in report.layers

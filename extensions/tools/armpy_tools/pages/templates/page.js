@@ -151,8 +151,7 @@ const dataOf = (script) => {
       if (row.cells.length > 3) row.cells[2].textContent = data().groups[group] ?? "";
       const drawn = row.cells[row.cells.length - 1];
       drawn.className = `bar c${Math.max(group, 0) % 10}`;
-      drawn.querySelector("rect")?.setAttribute("width", at);
-      drawn.querySelector(".dot")?.setAttribute("d", `M${at} 5h0`);
+      drawn.querySelector("rect").setAttribute("width", at);
       if (ends?.length) {
         const picture = drawn.firstElementChild;
         const interval = picture.appendChild(document.createElementNS(picture.namespaceURI, "path"));
