@@ -19,6 +19,8 @@ from armpy_testing.models.onnx_texts import MODELS
 from .onnx_quantized_texts import QUANTIZED_MODELS
 
 NUMBERS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 255, 2**31, 2**40, 2**63 - 1)
+REALS = (float("nan"), float("inf"), 0.0, -1.5, 1e30)
+WORDS = (b"", b"wrong", b"\xff", b"reflect", b"linear", b"add")
 SIZES = (0, 1, 2, 3, 5, 17, 1 << 10, 1 << 20, 1 << 31, 1 << 40)
 EXTERNAL_FILE = "elements.bin"
 """Beside models whose elements lie in another file."""
@@ -68,12 +70,7 @@ def _change(model: Any, rng: random.Random) -> None:
         copy.CopyFrom(rng.choice(other.attribute))
         node.attribute.add().CopyFrom(copy)
     elif change == 4 and node.attribute:
-        attribute = rng.choice(node.attribute)
-        attribute.i = rng.choice(NUMBERS)
-        if attribute.ints:
-            attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(NUMBERS)
-        if attribute.HasField("t") and attribute.t.dims:
-            attribute.t.dims[0] = rng.choice(NUMBERS)
+        _change_attribute(rng.choice(node.attribute), rng)
     elif change == 5 and node.attribute:
         del node.attribute[rng.randrange(len(node.attribute))]
     elif change == 6:
@@ -89,13 +86,17 @@ def _change(model: Any, rng: random.Random) -> None:
         rng.choice(model.opset_import).version = rng.randrange(1, 29)
 
 
-def odd_model(number: int) -> bytes:
-    """A model that protocol buffers can read, and that says odd things."""
-    rng = random.Random(number)
-    model = onnx.load_model_from_string(rng.choice((rng.choice(nested_models()), _node(rng))))
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        _change(model, rng)
-    return bytes(model.SerializeToString())
+def _change_attribute(attribute: Any, rng: random.Random) -> None:
+    """Give an attribute odd numbers or an odd word."""
+    attribute.i = rng.choice(NUMBERS)
+    if attribute.HasField("f"):
+        attribute.f = rng.choice(REALS)
+    if attribute.HasField("s"):
+        attribute.s = rng.choice(WORDS)
+    if attribute.ints:
+        attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(NUMBERS)
+    if attribute.HasField("t") and attribute.t.dims:
+        attribute.t.dims[0] = rng.choice(NUMBERS)
 
 
 def _node(rng: random.Random) -> bytes:
