@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ pytest.importorskip("onnxruntime")
 
 import onnx
 import onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import quantization
 
 import armpy
 
+from .onnx_graphs import GraphWriter
 from .onnx_saturation import skip_where_onnx_runtime_saturates
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
@@ -28,7 +27,7 @@ Array = npt.NDArray[Any]  # Any: every element type occurs
 RNG = np.random.default_rng(11)
 
 
-class Pairs:
+class Pairs(GraphWriter):
     """A graph in QDQ form in the making.
 
     Parameters
@@ -38,27 +37,8 @@ class Pairs:
     """
 
     def __init__(self, dtype: type = np.uint8) -> None:
+        super().__init__()
         self.dtype = dtype
-        self.nodes: list[onnx.NodeProto] = []
-        self.tensors: list[onnx.TensorProto] = []
-        self.inputs: list[onnx.ValueInfoProto] = []
-        self._count = 0
-
-    def name(self) -> str:
-        """A name that there is not yet."""
-        self._count += 1
-        return f"t{self._count}"
-
-    def constant(self, array: Array) -> str:
-        """Add an initializer."""
-        self.tensors.append(numpy_helper.from_array(np.asarray(array), self.name()))
-        return str(self.tensors[-1].name)
-
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node of one output."""
-        output = self.name()
-        self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
-        return output
 
     def scale(self, scale: float, point: int) -> tuple[str, str]:
         """A scale and a zero point, counted from the lowest integer."""
@@ -72,11 +52,9 @@ class Pairs:
         names = self.scale(scale, point)
         return self.add("DequantizeLinear", self.add("QuantizeLinear", name, *names), *names)
 
-    def input(self, shape: Sequence[int | str], scale: float = 0.05, point: int = 120) -> str:
-        """An input after a pair."""
-        name = f"x{len(self.inputs)}"
-        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
-        return self.pair(name, scale, point)
+    def image(self, shape: Sequence[int | str], scale: float = 0.05, point: int = 120) -> str:
+        """Add an input after a pair."""
+        return self.pair(self.input(f"x{len(self.inputs)}", *shape), scale, point)
 
     def weights(self, shape: tuple[int, ...], axis: int | None, dtype: type = np.int8) -> str:
         """Constant weights after a dequantisation, with a scale per index along an axis."""
@@ -88,13 +66,10 @@ class Pairs:
         names = [self.constant(array) for array in (data, scale, point)]
         return self.add("DequantizeLinear", *names, axis=axis or 0)
 
-    def file(self, output: str, rank: int) -> bytes:
-        """The file."""
-        outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, [None] * rank)]
-        graph = helper.make_graph(self.nodes, "pairs", self.inputs, outputs, self.tensors)
-        sets = [helper.make_opsetid("", 17)]
-        model = helper.make_model(graph, opset_imports=sets, ir_version=8)
-        return bytes(model.SerializeToString())
+    def file(self, value: str, rank: int) -> bytes:
+        """Make the file."""
+        self.output(value, "y", *[None] * rank)
+        return bytes(self.model(17).SerializeToString())
 
 
 Build = Callable[[Pairs], str]
@@ -102,7 +77,7 @@ Build = Callable[[Pairs], str]
 
 def image(pairs: Pairs) -> str:
     """An image of eight channels."""
-    return pairs.input((1, 8, 9, 10))
+    return pairs.image((1, 8, 9, 10))
 
 
 def conv(pairs: Pairs, *, groups: int = 1, axis: int | None = 0, bias: bool = True) -> str:
@@ -121,14 +96,14 @@ def clamped(pairs: Pairs) -> str:
 
 def joined(pairs: Pairs) -> str:
     """Two images of other scales, one after the other."""
-    parts = image(pairs), pairs.input((1, 3, 9, 10), 0.02, 60)
+    parts = image(pairs), pairs.image((1, 3, 9, 10), 0.02, 60)
     return pairs.add("Concat", *parts, axis=1)
 
 
 def gemm(pairs: Pairs) -> str:
     """A fully connected layer."""
     bias = pairs.constant(RNG.normal(0, 1, 6).astype(np.float32))
-    return pairs.add("Gemm", pairs.input((4, 32)), pairs.weights((6, 32), 0), bias, transB=1)
+    return pairs.add("Gemm", pairs.image((4, 32)), pairs.weights((6, 32), 0), bias, transB=1)
 
 
 def reshaped(pairs: Pairs) -> str:
@@ -145,23 +120,23 @@ CASES: Mapping[str, tuple[Build, str, int]] = {
     "conv-relu": (lambda p: p.add("Relu", conv(p)), "Convolution2d", 4),
     "conv-clip": (clamped, "Convolution2d", 4),
     "matmul": (
-        lambda p: p.add("MatMul", p.input((2, 5, 32)), p.weights((32, 6), 1)),
+        lambda p: p.add("MatMul", p.image((2, 5, 32)), p.weights((32, 6), 1)),
         "FullyConnected",
         3,
     ),
     "matmul-of-two": (
-        lambda p: p.add("MatMul", p.input((2, 5, 32)), p.input((2, 32, 6), 0.02, 99)),
+        lambda p: p.add("MatMul", p.image((2, 5, 32)), p.image((2, 32, 6), 0.02, 99)),
         "BatchMatMul",
         3,
     ),
     "gemm": (gemm, "FullyConnected", 2),
     "add": (
-        lambda p: p.add("Add", image(p), p.input((1, 8, 9, 10), 0.03, 100)),
+        lambda p: p.add("Add", image(p), p.image((1, 8, 9, 10), 0.03, 100)),
         "ElementwiseBinary",
         4,
     ),
     "mul": (
-        lambda p: p.add("Mul", image(p), p.input((1, 8, 1, 1), 0.01, 7)),
+        lambda p: p.add("Mul", image(p), p.image((1, 8, 1, 1), 0.01, 7)),
         "ElementwiseBinary",
         4,
     ),
@@ -257,37 +232,6 @@ def test_folding_can_be_switched_off() -> None:
     assert layer.output.info.data_type.is_float
 
 
-@pytest.mark.sampled(7)
-@pytest.mark.parametrize("case", ["conv-clip", "gemm", "matmul-of-two", "concat", "reshape"])
-def test_damaged_pairs_are_refused_with_a_parser_error(case: str) -> None:
-    build, _, rank = CASES[case]
-    pairs = Pairs()
-    sound = pairs.file(pairs.pair(build(pairs), 0.11, 100), rank)
-    rng = np.random.default_rng(3)
-    for _ in range(40):
-        model = onnx.load_from_string(sound)
-        node = model.graph.node[rng.integers(len(model.graph.node))]
-        others = [
-            name for candidate in model.graph.node for name in (*candidate.input, *candidate.output)
-        ]
-        match rng.integers(5):
-            case 0:
-                del node.input[rng.integers(len(node.input)) :]
-            case 1:
-                node.input[rng.integers(len(node.input))] = others[rng.integers(len(others))]
-            case 2:
-                node.attribute.append(helper.make_attribute("axis", int(rng.integers(-9, 9))))
-            case 3:
-                tensor = model.graph.initializer[rng.integers(len(model.graph.initializer))]
-                del tensor.dims[:]
-                tensor.dims.extend([int(rng.integers(0, 5))])
-            case _:
-                tensor = model.graph.initializer[rng.integers(len(model.graph.initializer))]
-                tensor.data_type = int(rng.integers(1, 12))
-        with contextlib.suppress(armpy.ParserError):
-            armpy.load(model.SerializeToString(), front_end="onnx", backends=["CpuRef"])
-
-
 def small_network() -> onnx.ModelProto:
     """A network with what residual ones and mobile ones are made of; an open batch."""
     pairs = Pairs()
@@ -298,8 +242,8 @@ def small_network() -> onnx.ModelProto:
         constants = [pairs.constant(array.astype(np.float32)) for array in (weights, terms)]
         return pairs.add("Conv", name, *constants, pads=[kernel // 2] * 4, **attributes)
 
-    pairs.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 32, 32]))
-    x = pairs.add("Relu", convolution("x", 3, 16, 3, strides=[2, 2]))
+    x = pairs.input("x", "batch", 3, 32, 32)
+    x = pairs.add("Relu", convolution(x, 3, 16, 3, strides=[2, 2]))
     x = pairs.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     inner = pairs.add("Relu", convolution(x, 16, 32, 1))
     inner = pairs.add("Relu", convolution(inner, 1, 32, 3, group=32))
@@ -358,7 +302,7 @@ def test_dynamic_quantisation_gives_what_onnx_runtime_gives(
     if kind == "QInt8":
         skip_where_onnx_runtime_saturates()
     pairs = Pairs()
-    pairs.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 5, 48]))
+    pairs.input("x", "batch", 5, 48)
     names = [
         pairs.constant(RNG.normal(0, 0.2, shape).astype(np.float32))
         for shape in ((48, 96), (96, 24))

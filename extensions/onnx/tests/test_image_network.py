@@ -11,43 +11,26 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-import onnx
 import onnxruntime as ort
-from onnx import helper, numpy_helper
 
 import armpy
+
+from .onnx_graphs import GraphWriter
 
 SHAPE = (2, 3, 64, 64)
 
 
-class Writer:
-    """Collects nodes and random weights."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.random = np.random.default_rng(0)
-
-    def constant(self, data: object) -> str:
-        """Add a constant."""
-        name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(data, np.float32), name))
-        return name
+class Writer(GraphWriter):
+    """Writes layers of networks of images."""
 
     def weights(self, *shape: int) -> str:
         """Add filters or a matrix that keep the size of elements."""
         scale = np.sqrt(np.prod(shape[1:]))
-        return self.constant(self.random.standard_normal(shape) / scale)
+        return self.constant((self.random.standard_normal(shape) / scale).astype(np.float32))
 
     def vector(self, length: int) -> str:
         """Add factors, addends, means or variances; all are positive."""
-        return self.constant(self.random.uniform(0.5, 1.5, length))
-
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node."""
-        output = f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
-        return output
+        return self.constant(self.random.uniform(0.5, 1.5, length).astype(np.float32))
 
     def convolution(self, x: str, before: int, after: int, size: int, stride: int = 1) -> str:
         """Add a convolution and a batch normalisation."""
@@ -67,33 +50,26 @@ class Writer:
 def model() -> Any:
     """A network that classifies, and makes a map of classes."""
     net = Writer()
-    x = net.add("Relu", net.convolution("x", 3, 16, 7, 2))
+    x = net.add("Relu", net.convolution(net.input("x", *SHAPE), 3, 16, 7, 2))
     x = net.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     b = net.residual(net.residual(x, 16, 16, 1), 16, 32, 2)
     c = net.residual(b, 32, 64, 2)
     pooled = net.add("Flatten", net.add("GlobalAveragePool", c))
     classes = net.add("Gemm", pooled, net.weights(10, 64), net.vector(10), transB=1)
-    net.nodes.append(helper.make_node("Softmax", [classes], ["classes"]))
+    net.output(net.add("Softmax", classes), "classes", 2, 10)
     d = net.add("Conv", c, net.weights(64, 1, 3, 3), net.vector(64), group=64, pads=[1] * 4)
-    d = net.add("Clip", d, net.constant(0), net.constant(6))
+    d = net.add("Clip", d, *(net.constant(np.float32(bound)) for bound in (0, 6)))
     d = net.add("ConvTranspose", d, net.weights(64, 8, 2, 2), strides=[2, 2], group=4)
     d = net.add("Concat", d, b, axis=1)
     d = net.add("GroupNormalization", d, net.vector(64), net.vector(64), num_groups=8)
     d = net.add("Mul", d, net.add("Sigmoid", d))
-    d = net.add("Resize", d, "", net.constant([1, 1, 2, 2]), mode="linear")
+    d = net.add("Resize", d, "", net.constant(np.float32([1, 1, 2, 2])), mode="linear")
     d = net.add("InstanceNormalization", d, net.vector(64), net.vector(64))
     d = net.add("Conv", d, net.weights(8, 64, 1, 1))
     d = net.add("LRN", d, size=3)
     pool = {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 1}
-    net.nodes.append(helper.make_node("AveragePool", [d], ["map"], **pool))
-
-    def info(name: str, *shape: int) -> Any:
-        return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
-
-    outputs = [info("classes", 2, 10), info("map", 2, 8, 16, 16)]
-    graph = helper.make_graph(net.nodes, "g", [info("x", *SHAPE)], outputs, net.constants)
-    opsets = [helper.make_opsetid("", 21)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    net.output(net.add("AveragePool", d, **pool), "map", 2, 8, 16, 16)
+    return net.model(21)
 
 
 @pytest.mark.slow
