@@ -12,8 +12,6 @@ import pytest
 from armpy.errors import ParserError
 from armpy.model import ModelOrigin
 from armpy.plugins import BackendRegistry, CandidateStatus
-from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
-from armpy.plugins.discovery.environment import environment_digest
 from armpy.plugins.front_ends.registry import FrontEnds
 from armpy.plugins.hooks import open_model_file
 from armpy_testing.digits import MODEL as TFLITE
@@ -54,18 +52,6 @@ def test_the_extension_is_found_by_its_entry_point() -> None:
     assert extension.candidate.distribution == "armpy-onnx"
     assert extension.candidate.status is CandidateStatus.REGISTERED
     assert plugins.problems == ()
-
-
-def test_models_are_kept_for_one_version_of_the_extension() -> None:
-    now = installed()
-    newer = tuple(
-        entry._replace(version="0.1.1") if entry.distribution == "armpy-onnx" else entry
-        for entry in now.entry_points
-    )
-    assert newer != now.entry_points
-    assert environment_digest(now) == environment_digest(installed())
-    digest = environment_digest(InstalledEntryPoints(newer, now.distributions))
-    assert digest != environment_digest(now)
 
 
 def test_the_trust_file_decides_on_the_extension(

@@ -11,7 +11,7 @@ import onnx
 import onnx.parser
 
 import armpy
-from armpy.errors import ParserError, UnsupportedOperatorError
+from armpy.errors import UnsupportedOperatorError
 from armpy_testing.models.onnx_texts import SCALED
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
@@ -82,34 +82,6 @@ def test_functions_of_unknown_shapes_wait_like_other_nodes() -> None:
     """Bodies are written out at once, and their nodes converted when shapes are known."""
     text = SCALED.replace("float[2, 3, 4] x", "float[n, m, k] x")
     np.testing.assert_allclose(_run(text)[0], (3 * X) ** 2, rtol=1e-6)
-
-
-def test_a_function_that_calls_itself_is_refused() -> None:
-    """It would never end."""
-    text = """
-    <ir_version: 9, opset_import: ["" : 17, "own" : 1]>
-    graph (float[2] x) => (float[2] y) { y = own.F (x) }
-    <domain: "own", opset_import: ["" : 17, "own" : 1]>
-    F (a) => (b) { b = own.F (a) }
-    """
-    with pytest.raises(ParserError, match=r"F 'F_0': the function calls itself"):
-        armpy.load(_model(text).SerializeToString())
-
-
-def test_functions_that_double_each_other_are_refused_quickly() -> None:
-    """Thirty small functions would make a billion nodes."""
-    text = """
-    <ir_version: 9, opset_import: ["" : 17, "own" : 1]>
-    graph (float[2] x) => (float[2] y) { y = own.F30 (x) }
-    """
-    for i in range(30, 0, -1):
-        text += f"""
-        <domain: "own", opset_import: ["" : 17, "own" : 1]>
-        F{i} (a) => (b) {{ c = own.F{i - 1} (a) b = own.F{i - 1} (c) }}
-        """
-    text += '<domain: "own", opset_import: ["" : 17]> F0 (a) => (b) { b = Identity (a) }'
-    with pytest.raises(ParserError, match=r"too long"):
-        armpy.load(_model(text).SerializeToString())
 
 
 def test_operators_inside_functions_that_armpy_does_not_have_are_all_named() -> None:

@@ -10,8 +10,6 @@ import pytest
 import armpy
 from armpy import ModelMetadata, TensorMetadata
 from armpy.errors import ParserError
-from armpy.plugins.hooks.model_file import open_model_file
-from armpy_onnx.metadata import read_metadata
 
 
 def model_bytes(**properties: str) -> bytes:
@@ -66,8 +64,3 @@ def test_a_file_of_another_kind_is_described(contents: bytes, kind: str, tmp_pat
     path.write_bytes(contents)
     with pytest.raises(ParserError, match=rf"not an \.onnx file.*{kind}"):
         armpy.load(path)
-
-
-def test_a_damaged_file_is_a_parser_error() -> None:
-    with pytest.raises(ParserError, match="not a sound ONNX file"):
-        read_metadata(open_model_file(model_bytes()[:-3]), None)

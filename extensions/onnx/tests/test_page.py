@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
@@ -52,16 +51,6 @@ def test_inspect_shows_operator_sets_producer_and_names_of_dimensions(
     output = capsys.readouterr().out
     for text in ("ai.onnx 18", "mine", "batch", "ONNX"):
         assert text in output
-
-
-def test_run_takes_arrays_and_options_of_the_front_end(
-    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
-    option = 'dimensions={"batch": 2}'
-    arguments = ["run", path, "--input", f"x={tmp_path / 'x.npy'}", "--front-end-option", option]
-    assert armpy_command(arguments) == 0
-    assert "-1" in capsys.readouterr().out
 
 
 def test_every_operator_has_one_converter() -> None:
