@@ -2,63 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
 from onnx import TensorProto, helper
 
 import armpy
 from armpy.errors import ParserError
 
+from .onnx_nodes import Array, NodeCase, assert_agree, case_name, run_armpy, with_results
+
 DOMAIN = "ai.onnx.ml"
-Arrays = Sequence[npt.NDArray[Any]]
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 GENERATOR = np.random.default_rng(3)
 ROWS = np.round(GENERATOR.normal(size=(40, 5)), 1).astype(np.float32)
-
-
-def model_of(
-    kind: str, inputs: Arrays, outputs: Sequence[int], version: int = 3, **attributes: Any
-) -> bytes:
-    """A model of one node."""
-    names = [f"x{number}" for number in range(len(inputs))]
-    results = [f"y{number}" for number in range(len(outputs))]
-    node = helper.make_node(kind, names, results, domain=DOMAIN, **attributes)
-    graph = helper.make_graph(
-        [node],
-        "one",
-        [
-            helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
-            )
-            for name, array in zip(names, inputs, strict=True)
-        ],
-        [
-            helper.make_tensor_value_info(name, t, None)
-            for name, t in zip(results, outputs, strict=True)
-        ],
-    )
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, version)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    return bytes(model.SerializeToString())
-
-
-def check(
-    kind: str, inputs: Arrays, outputs: Sequence[int], version: int = 3, **attributes: Any
-) -> None:
-    """Compare with ONNX Runtime: types, shapes, elements."""
-    runtime = pytest.importorskip("onnxruntime")
-    content = model_of(kind, inputs, outputs, version, **attributes)
-    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    feeds = {f"x{number}": array for number, array in enumerate(inputs)}
-    expected = session.run(None, feeds)
-    with armpy.load(content, backends=["CpuRef"]) as model:
-        outputs_found = list(model.run(feeds).values())
-    for actual, other in zip(outputs_found, expected, strict=True):
-        assert (actual.dtype, actual.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(actual, other, 1e-4, 1e-5)
 
 
 def trees(
@@ -99,147 +64,89 @@ def trees(
     return attributes
 
 
-@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
-def test_tree_regressors(aggregate: str) -> None:
-    attributes = trees("target", (0, 1, 2))
+def tree_cases() -> Iterator[NodeCase]:
     rows = ROWS.copy()
     rows[::7, 1] = np.nan
-    check(
-        "TreeEnsembleRegressor",
-        [rows],
-        [TensorProto.FLOAT],
-        n_targets=3,
-        aggregate_function=aggregate,
-        **{**attributes, "base_values": [0.5, -1.0, 2.0]},
-    )
+    regressor = partial(with_results, f"{DOMAIN}.TreeEnsembleRegressor", [rows], [FLOAT], 3)
+    attributes = trees("target", (0, 1, 2))
+    for aggregate in ("SUM", "AVERAGE", "MIN", "MAX"):
+        aggregated = {"aggregate_function": aggregate, "base_values": [0.5, -1.0, 2.0]}
+        yield regressor(n_targets=3, **aggregated, **attributes)
+    kind, results = f"{DOMAIN}.TreeEnsembleClassifier", [INT64, FLOAT]
+    classifier = partial(with_results, kind, [ROWS], results, 3)
+    attributes = trees("class", (0, 1, 2))
+    for word in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+        yield classifier(post_transform=word, classlabels_int64s=[7, 3, 5], **attributes)
+    for dtype in (np.float64, np.int64, np.int32):
+        numbers = [(ROWS * 3).astype(dtype)]
+        yield with_results(kind, numbers, results, 3, classlabels_int64s=[1, 2, 3], **attributes)
+    for word, amounts, (ids, base) in itertools.product(
+        ("NONE", "LOGISTIC"),
+        ((), (0.1, 0.2, 0.3)),
+        (((0,), {}), ((0,), {"base_values": [0.25]}), ((1,), {})),
+    ):
+        one_score = trees("class", ids, amounts)
+        yield classifier(post_transform=word, classlabels_int64s=[10, 20], **one_score, **base)
 
 
-@pytest.mark.parametrize("word", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
-def test_tree_classifiers_of_several_classes(word: str) -> None:
-    check(
-        "TreeEnsembleClassifier",
-        [ROWS],
-        [TensorProto.INT64, TensorProto.FLOAT],
-        classlabels_int64s=[7, 3, 5],
-        post_transform=word,
-        **trees("class", (0, 1, 2)),
-    )
-
-
-@pytest.mark.parametrize("word", ["NONE", "LOGISTIC"])
-@pytest.mark.parametrize("amounts", [(), (0.1, 0.2, 0.3)], ids=["mixed", "shares"])
-@pytest.mark.parametrize(("ids", "base"), [((0,), {}), ((0,), {"base_values": [0.25]}), ((1,), {})])
-def test_tree_classifiers_of_two_classes(
-    word: str, amounts: Sequence[float], ids: Sequence[int], base: Mapping[str, Any]
-) -> None:
-    check(
-        "TreeEnsembleClassifier",
-        [ROWS],
-        [TensorProto.INT64, TensorProto.FLOAT],
-        classlabels_int64s=[10, 20],
-        post_transform=word,
-        **trees("class", ids, amounts),
-        **base,
-    )
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])
-def test_trees_take_other_numbers(dtype: Any) -> None:
-    check(
-        "TreeEnsembleClassifier",
-        [(ROWS * 3).astype(dtype)],
-        [TensorProto.INT64, TensorProto.FLOAT],
-        classlabels_int64s=[1, 2, 3],
-        **trees("class", (0, 1, 2)),
-    )
-
-
-@pytest.mark.parametrize("word", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
-def test_linear_models(word: str) -> None:
+def linear_cases() -> Iterator[NodeCase]:
     numbers = GENERATOR.normal(size=15).tolist()
-    check(
-        "LinearRegressor",
-        [ROWS],
-        [TensorProto.FLOAT],
-        coefficients=numbers,
-        intercepts=numbers[:3],
-        targets=3,
-        post_transform=word,
-    )
-    check(
-        "LinearClassifier",
-        [ROWS],
-        [TensorProto.INT64, TensorProto.FLOAT],
-        coefficients=numbers,
-        intercepts=numbers[:3],
-        classlabels_ints=[2, 4, 9],
-        post_transform=word,
-    )
+    three: dict[str, Any] = {"coefficients": numbers, "intercepts": numbers[:3]}
+    one: dict[str, Any] = {"coefficients": [1.0, -2.0, 0.5, 0.25, 1.5], "intercepts": [0.1]}
+    regressor = partial(with_results, f"{DOMAIN}.LinearRegressor", [ROWS], [FLOAT], 3)
+    classifier = partial(with_results, f"{DOMAIN}.LinearClassifier", [ROWS], [INT64, FLOAT], 3)
+    for word in ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"):
+        yield regressor(post_transform=word, targets=3, **three)
+        yield classifier(post_transform=word, classlabels_ints=[2, 4, 9], **three)
+        if word != "SOFTMAX_ZERO":
+            yield classifier(post_transform=word, classlabels_ints=[5, 6], **one)
 
 
-@pytest.mark.parametrize("word", ["NONE", "LOGISTIC", "SOFTMAX"])
-def test_a_linear_classifier_with_one_score_has_two_classes(word: str) -> None:
-    check(
-        "LinearClassifier",
-        [ROWS],
-        [TensorProto.INT64, TensorProto.FLOAT],
-        coefficients=[1.0, -2.0, 0.5, 0.25, 1.5],
-        intercepts=[0.1],
-        classlabels_ints=[5, 6],
-        post_transform=word,
-    )
-
-
-@pytest.mark.parametrize(
-    ("kind", "inputs", "output", "attributes"),
-    [
-        ("Binarizer", [ROWS], TensorProto.FLOAT, {"threshold": 0.5}),
-        ("Scaler", [ROWS], TensorProto.FLOAT, {"offset": [1.0, 2, 3, 4, 5], "scale": [0.5] * 5}),
-        ("Scaler", [ROWS.astype(np.int64)], TensorProto.FLOAT, {"offset": [1.0], "scale": [2.0]}),
-        ("Normalizer", [ROWS], TensorProto.FLOAT, {"norm": "MAX"}),
-        ("Normalizer", [ROWS], TensorProto.FLOAT, {"norm": "L1"}),
-        ("Normalizer", [ROWS], TensorProto.FLOAT, {"norm": "L2"}),
+def feature_cases() -> Iterator[NodeCase]:
+    rows: Sequence[tuple[str, Sequence[Array | None], int, dict[str, Any]]] = (
+        ("Scaler", [ROWS], FLOAT, {"offset": [1.0, 2, 3, 4, 5], "scale": [0.5] * 5}),
+        ("Scaler", [ROWS.astype(np.int64)], FLOAT, {"offset": [1.0], "scale": [2.0]}),
+        ("Normalizer", [ROWS], FLOAT, {"norm": "MAX"}),
+        ("Normalizer", [ROWS], FLOAT, {"norm": "L1"}),
+        ("Normalizer", [ROWS], FLOAT, {"norm": "L2"}),
         (
             "Imputer",
             [np.where(ROWS > 0.5, np.nan, ROWS).astype(np.float32)],
-            TensorProto.FLOAT,
+            FLOAT,
             {"imputed_value_floats": [1.0, 2, 3, 4, 5], "replaced_value_float": float("nan")},
         ),
         (
             "Imputer",
             [ROWS.astype(np.int64)],
-            TensorProto.INT64,
+            INT64,
             {"imputed_value_int64s": [9], "replaced_value_int64": 1},
         ),
-        (
-            "FeatureVectorizer",
-            [ROWS, ROWS[:, :2].copy()],
-            TensorProto.FLOAT,
-            {"inputdimensions": [5, 2]},
-        ),
-        ("ArrayFeatureExtractor", [ROWS, np.array([[3, 0]])], TensorProto.FLOAT, {}),
-        (
-            "OneHotEncoder",
-            [np.array([3, 1, 7, 1])],
-            TensorProto.FLOAT,
-            {"cats_int64s": [1, 2, 3], "zeros": 1},
+        ("ArrayFeatureExtractor", [ROWS, np.array([[3, 0]])], FLOAT, {}),
+        ("OneHotEncoder", [np.array([3, 1, 7, 1])], FLOAT, {"cats_int64s": [1, 2, 3], "zeros": 1}),
+        *(
+            ("FeatureVectorizer", [vectors, vectors], FLOAT, {"inputdimensions": [3, 2]})
+            for vectors in (ROWS[0, :3].copy(), ROWS[:, :3].copy(), ROWS[:4, :3].reshape(2, 2, 3))
         ),
         (
             "LabelEncoder",
             [np.array([[3, 1], [9, 1]])],
-            TensorProto.FLOAT,
+            FLOAT,
             {"keys_int64s": [1, 3], "values_floats": [0.5, 1.5], "default_float": 7.0},
         ),
         (
             "LabelEncoder",
             [np.array([0.5, np.nan, 2], np.float32)],
-            TensorProto.INT64,
+            INT64,
             {"keys_floats": [0.5, float("nan")], "values_int64s": [4, 5], "default_int64": -3},
         ),
-    ],
-)
-def test_features(kind: str, inputs: Arrays, output: int, attributes: Mapping[str, Any]) -> None:
-    check(kind, inputs, [output], 4, **attributes)
+    )
+    for kind, inputs, output, attributes in rows:
+        yield with_results(f"{DOMAIN}.{kind}", inputs, [output], 4, **attributes)
+
+
+@pytest.mark.parametrize("case", [*tree_cases(), *linear_cases(), *feature_cases()], ids=case_name)
+def test_models_agree_with_onnx_runtime(case: NodeCase) -> None:
+    assert_agree(case)
 
 
 def test_a_map_of_probabilities_is_the_tensor_of_its_values() -> None:
@@ -247,15 +154,13 @@ def test_a_map_of_probabilities_is_the_tensor_of_its_values() -> None:
     labels.attribute.append(helper.make_attribute("coefficients", [1.0, -1.0]))
     labels.attribute.append(helper.make_attribute("classlabels_ints", [0, 1]))
     maps = helper.make_node("ZipMap", ["scores"], ["p"], domain=DOMAIN, classlabels_int64s=[0, 1])
-    map_type = helper.make_map_type_proto(
-        TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, [])
-    )
+    map_type = helper.make_map_type_proto(INT64, helper.make_tensor_type_proto(FLOAT, []))
     graph = helper.make_graph(
         [labels, maps],
         "zip",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 1])],
+        [helper.make_tensor_value_info("x", FLOAT, [2, 1])],
         [
-            helper.make_tensor_value_info("label", TensorProto.INT64, None),
+            helper.make_tensor_value_info("label", INT64, None),
             helper.make_value_info("p", helper.make_sequence_type_proto(map_type)),
         ],
     )
@@ -284,37 +189,17 @@ def test_trees_that_are_none_are_refused(change: Mapping[str, Any], message: str
     attributes = trees("target", (0,))
     for name, value in change.items():
         attributes[name][0] = value
-    content = model_of(
-        "TreeEnsembleRegressor", [ROWS], [TensorProto.FLOAT], n_targets=1, **attributes
-    )
+    kind = f"{DOMAIN}.TreeEnsembleRegressor"
+    case = with_results(kind, [ROWS], [FLOAT], 3, n_targets=1, **attributes)
     with pytest.raises(ParserError, match=f"TreeEnsembleRegressor.*{message}"):
-        armpy.load(content, backends=["CpuRef"])
-
-
-def test_labels_that_are_strings_are_given_as_strings() -> None:
-    content = model_of(
-        "LinearClassifier",
-        [ROWS],
-        [TensorProto.STRING, TensorProto.FLOAT],
-        coefficients=[*[1.0] * 5, *[-1.0] * 5],
-        classlabels_strings=["a", "b"],
-    )
-    with armpy.load(content, backends=["CpuRef"]) as model:
-        labels, scores = model(ROWS)
-    assert labels.tolist() == [["a", "b"][number] for number in scores.argmax(axis=1)]
-    assert set(labels) == {"a", "b"}
+        run_armpy(case)
 
 
 def test_of_two_classes_with_scores_the_better_one_is_the_label() -> None:
     attributes = trees("class", (0, 1), (0.1, 0.2, 0.3))
-    content = model_of(
-        "TreeEnsembleClassifier",
-        [ROWS],
-        [TensorProto.INT64, TensorProto.FLOAT],
-        classlabels_int64s=[10, 20],
-        **attributes,
+    kind = f"{DOMAIN}.TreeEnsembleClassifier"
+    labels, scores = run_armpy(
+        with_results(kind, [ROWS], [INT64, FLOAT], 3, classlabels_int64s=[10, 20], **attributes)
     )
-    with armpy.load(content, backends=["CpuRef"]) as model:
-        labels, scores = model(ROWS)
     np.testing.assert_array_equal(labels, np.where(scores[:, 1] > scores[:, 0], 20, 10))
     assert len(set(labels.tolist())) == 2

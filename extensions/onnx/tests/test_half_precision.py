@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("onnx")
 
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 import armpy
 import armpy_onnx.node
@@ -21,7 +21,7 @@ import armpy_onnx.structures.walking
 from armpy.ops.composite import LayerBuilder
 from armpy_onnx.node import NodeData, Operator
 
-from .onnx_nodes import Array
+from .onnx_nodes import Array, NodeCase
 
 _HALF = np.float16
 
@@ -99,23 +99,10 @@ def _run(case: _Case, element_type: int, backend: str) -> tuple[Array, Array]:
     """The output of armpy, and the exact one for the same inputs."""
     dtype = helper.tensor_dtype_to_np_dtype(element_type)
     inputs = [array.astype(dtype) for array in case.inputs]
-    names = [f"x{number}" for number in range(len(inputs))]
-    domain, _, kind = case.kind.rpartition(".")
-    graph = helper.make_graph(
-        [helper.make_node(kind, names, ["y"], domain=domain, **case.attributes)],
-        "half",
-        [helper.make_tensor_value_info("x0", element_type, inputs[0].shape)],
-        [helper.make_tensor_value_info("y", element_type, None)],
-        [numpy_helper.from_array(array, name) for name, array in zip(names, inputs, strict=True)][
-            1:
-        ],
-    )
-    opsets = [helper.make_opsetid("", case.opset)]
-    opsets += [helper.make_opsetid(domain, 1)] if domain else []
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-    with armpy.load(model.SerializeToString(), backends=[backend, "CpuRef"]) as loaded:
+    node = NodeCase(case.kind, inputs, case.attributes, case.opset, tuple(range(1, len(inputs))))
+    with armpy.load(node.model.SerializeToString(), backends=[backend, "CpuRef"]) as loaded:
         fed = inputs[0].view(np.uint16) if element_type == TensorProto.BFLOAT16 else inputs[0]
-        output = loaded.run({"x0": fed})["y"]
+        output = np.asarray(loaded(fed))
     exact = case.definition(*(array.astype(np.float64) for array in inputs))
     if element_type == TensorProto.BFLOAT16:
         output = output.view(dtype)

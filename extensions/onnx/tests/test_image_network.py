@@ -63,7 +63,7 @@ def model() -> Any:
     d = net.add("Concat", d, b, axis=1)
     d = net.add("GroupNormalization", d, net.vector(64), net.vector(64), num_groups=8)
     d = net.add("Mul", d, net.add("Sigmoid", d))
-    d = net.add("Resize", d, "", net.constant(np.float32([1, 1, 2, 2])), mode="linear")
+    d = net.add("Resize", d, "", net.constant(np.array([1, 1, 2, 2], np.float32)), mode="linear")
     d = net.add("InstanceNormalization", d, net.vector(64), net.vector(64))
     d = net.add("Conv", d, net.weights(8, 64, 1, 1))
     d = net.add("LRN", d, size=3)

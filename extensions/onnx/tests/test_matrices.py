@@ -27,30 +27,19 @@ def _reals(*shape: int) -> Array:
     ("equation", "shapes"),
     [
         ("ij,jk->ik", [(3, 4), (4, 5)]),
-        ("ij,jk", [(3, 4), (4, 5)]),
         ("ij,kj->ki", [(3, 4), (5, 4)]),
         ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
-        ("bqhd,bkhd->bhqk", [(2, 4, 3, 5), (2, 6, 3, 5)]),
         ("bhqk,bkhd->bqhd", [(2, 3, 4, 6), (2, 6, 3, 5)]),
-        ("abc,cde->abde", [(2, 3, 4), (4, 5, 6)]),
         ("bsd,dhk->bhsk", [(2, 3, 4), (4, 5, 6)]),
-        ("i,j->ij", [(3,), (4,)]),
         ("i,i->", [(4,), (4,)]),
-        ("i,i->i", [(4,), (4,)]),
-        ("ij->ji", [(3, 4)]),
-        ("ij->j", [(3, 4)]),
         ("ij->", [(3, 4)]),
         ("ii->i", [(4, 4)]),
-        ("ii", [(4, 4)]),
         ("bii->bi", [(2, 4, 4)]),
         ("ijj,jk->ik", [(2, 4, 4), (4, 3)]),
-        ("iii->i", [(3, 3, 3)]),
         ("...ij,...jk->...ik", [(2, 3, 4, 5), (5, 6)]),
         ("...ij,jk->...ik", [(2, 1, 4, 5), (5, 6)]),
         ("...i,...i->...", [(2, 3, 4), (3, 4)]),
-        ("b...d,...d->b...", [(2, 3, 4), (3, 4)]),
         ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
-        ("ij,ij,ij->j", [(3, 4), (3, 4), (3, 4)]),
         ("abc,bd,ad->dc", [(2, 3, 4), (3, 5), (2, 5)]),
         ("ij,k->k", [(2, 3), (4,)]),
     ],
@@ -86,53 +75,19 @@ def test_wrong_equations_name_the_node(
         run_armpy(case)
 
 
-@pytest.mark.sampled(23)
-@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
-@pytest.mark.parametrize("constants", [(), (1,), (1, 2)])
-@pytest.mark.parametrize("bias", [(5,), (1, 5), (3, 1), (1,), (), (3, 5), None])
-def test_gemm_agrees_with_onnx_runtime(
-    backend: str, constants: tuple[int, ...], bias: tuple[int, ...] | None
+@pytest.mark.parametrize("constants", [(1,), (1, 2)])
+def test_products_with_constant_weights_agree_with_onnx_runtime(
+    constants: tuple[int, ...],
 ) -> None:
-    addend = None if bias is None else _reals(*bias)
-    for transposes_a, transposes_b, factors in ((0, 0, {}), (1, 1, {"alpha": 0.5, "beta": 2.0})):
-        a = _reals(4, 3) if transposes_a else _reals(3, 4)
-        b = _reals(5, 4) if transposes_b else _reals(4, 5)
-        attributes = {"transA": transposes_a, "transB": transposes_b, **factors}
-        inputs = (a, b) if addend is None else (a, b, addend)
-        of_case = tuple(number for number in constants if number < len(inputs))
-        assert_agree(NodeCase("Gemm", inputs, attributes, constants=of_case), (backend, "CpuRef"))
-
-
-@pytest.mark.sampled(7)
-@pytest.mark.parametrize("constants", [(), (1,), (0,)])
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ((3, 4), (4, 5)),
-        ((4,), (4, 5)),
-        ((3, 4), (4,)),
-        ((4,), (4,)),
-        ((2, 3, 4), (4, 5)),
-        ((2, 3, 4), (4,)),
-        ((4,), (2, 4, 5)),
-        ((2, 1, 3, 4), (6, 4, 5)),
-    ],
-)
-def test_products_have_numpys_shapes(
-    left: tuple[int, ...], right: tuple[int, ...], constants: tuple[int, ...]
-) -> None:
-    case = NodeCase("MatMul", (_reals(*left), _reals(*right)), constants=constants)
-    assert_agree(case, ("NumbaAcc", "CpuRef"))
-
-
-@pytest.mark.parametrize(
-    "dtype", [np.float64, np.int32, np.int64, np.uint32, np.uint64, np.float16]
-)
-def test_products_are_those_of_their_type(dtype: type[np.generic]) -> None:
-    x, y = (_RNG.integers(0, 9, (2, 3, 3)).astype(dtype) for _ in range(2))
-    (output,) = run_armpy(NodeCase("MatMul", (x, y)))
-    assert output.dtype == dtype
-    np.testing.assert_array_equal(output, x @ y)
+    """ONNX's own suite has none."""
+    turned = {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}
+    for bias in ((5,), (3, 1), (3, 5)):
+        inputs = (_reals(3, 4), _reals(4, 5), _reals(*bias))
+        assert_agree(NodeCase("Gemm", inputs, constants=constants), ("NumbaAcc", "CpuRef"))
+        inputs = (_reals(4, 3), _reals(5, 4), _reals(*bias))
+        assert_agree(NodeCase("Gemm", inputs, turned, constants=constants))
+    for left, right in (((2, 3, 4), (4, 5)), ((4,), (2, 4, 5)), ((2, 3, 4), (4,))):
+        assert_agree(NodeCase("MatMul", (_reals(*left), _reals(*right)), constants=(1,)))
 
 
 def test_fused_products_agree_with_onnx_runtime() -> None:

@@ -118,6 +118,13 @@ def _grouped() -> Iterator[NodeCase]:
     empty = [_reals(_BATCH, groups, 0, _SIZE) for _ in range(2)]
     last, total = np.full(_BATCH, _LENGTH - 1, np.int32), np.array([_LENGTH], np.int32)
     yield _case("GroupQueryAttention", [packed, None, None, *empty, last, total], 3, **names)
+    # Shares that a sink of each head, or of 0, takes from the softmax.
+    sinks = np.array([0.5, -1, 30, -60], np.float32)
+    with_sinks = [packed, None, None, *empty, last, total, *[None] * 4, sinks]
+    for more in ({}, {"local_window_size": 2}, {"softcap": 1.5}):
+        yield _case("GroupQueryAttention", with_sinks, 3, **more, **names)
+        smooth = {"smooth_softmax": 1, **more}
+        yield _case("GroupQueryAttention", with_sinks[:7], 3, **smooth, **names)
 
 
 def _rotations() -> Iterator[NodeCase]:
