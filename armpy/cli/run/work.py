@@ -32,7 +32,8 @@ def run(
     output = options["output"]
     if output is not None and Path(output).is_file():
         raise InvalidArgumentError(f"'{output}' is a file", where="--output", expected="a folder")
-    check_outputs({"--output": output}, [load_request.model, picture])
+    if output is not None:
+        check_outputs({"--output": output}, [load_request.model, picture])
     if compile is None:
         measures = options["repeat"] is not None
         is_chosen = load_request.options.backends is not None or load_request.backend_options
