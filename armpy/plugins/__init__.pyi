@@ -1,3 +1,7 @@
+from armpy.plugins import failures as failures
+from armpy.plugins import libraries as libraries
+from armpy.plugins import modules as modules
+from armpy.plugins import probe as probe
 from armpy.plugins.discovery.candidate import (
     Candidate as Candidate,
     CandidateKind as CandidateKind,

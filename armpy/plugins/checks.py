@@ -14,7 +14,7 @@ from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.proxy.facts import entries_of
 from armpy.plugins.proxy.guarded_call import describe
 from armpy.plugins.proxy.names import is_later, note_declared_version, why_misnamed
-from armpy.types import BackendId, DeviceType
+from armpy.types import INVALID_BACKEND_IDS, BackendId, DeviceType
 
 _VERSION = re.compile("(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)")
 
@@ -48,6 +48,12 @@ class OpenedCandidate:
                 f"{checked.api_version}. Both say which version of the contract it was written for"
             )
         return checked
+
+
+def check_invalid_id(backend_id: BackendId) -> None:
+    """Raise RejectionError for an id that no backend may have."""
+    if backend_id in INVALID_BACKEND_IDS:
+        raise RejectionError(f"'{backend_id}' is not a valid backend id")
 
 
 def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:

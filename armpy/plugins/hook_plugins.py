@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pluggy
 
+from armpy import plugins  # rooms that few processes enter
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
+    CandidateRecord,
     CandidateStatus,
     Failure,
     RejectionError,
 )
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
-from armpy.plugins.loading import CandidateRecord, attempt, leave_out, open_plugin, probe_records
+from armpy.plugins.loading import attempt, open_plugin
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.proxy.guarded_call import describe
 from armpy.plugins.trust.policy import Trust
@@ -229,9 +231,9 @@ class HookPlugins:
     ) -> list[tuple[Candidate, ProbeResult]]:
         def note(record: _PluginRecord, result: ProbeResult) -> None:
             if not result.passed:
-                leave_out(record.candidate, result.status, result.failure)
+                plugins.failures.leave_out(record.candidate, result.status, result.failure)
 
-        return probe_records(records, self._options.probe_timeout_s, examine, note)
+        return plugins.probe.probe_records(records, self._options.probe_timeout_s, examine, note)
 
     def _add(self, candidate: Candidate) -> _PluginRecord:
         """Take up one candidate, if it may be loaded and its name is free."""
@@ -245,14 +247,14 @@ class HookPlugins:
 
         failed = attempt(check)
         if failed is not None:
-            leave_out(candidate, *failed)
+            plugins.failures.leave_out(candidate, *failed)
             return record
         others = (r.candidate for r in self._records if r is not record)
         owner = next((c for c in others if c.backend_id == candidate.backend_id), None)
         if owner is not None:
             reason = f"another plugin has the name '{candidate.backend_id}': {owner.source}"
             failure = Failure(reason, fix="Remove one of the two")
-            leave_out(candidate, CandidateStatus.DUPLICATE, failure)
+            plugins.failures.leave_out(candidate, CandidateStatus.DUPLICATE, failure)
         return record
 
     def _position(self, candidate: Candidate) -> int:
@@ -268,7 +270,7 @@ class HookPlugins:
                         importlib.import_module(candidate.name)
                         if candidate.kind is CandidateKind.CODE
                         # Checked again: the files may have changed since they were found.
-                        else open_plugin(candidate, self._trust.check(candidate).module)
+                        else open_plugin(candidate, self._trust.check(candidate))
                     )
                 hooks = check_plugin(record.plugin)
                 others = sorted({*hooks.values()} - {candidate.hook}) if candidate.hook else []
@@ -289,7 +291,7 @@ class HookPlugins:
             candidate.status = CandidateStatus.REGISTERED
         else:
             record.plugin = None
-            leave_out(candidate, *failed)
+            plugins.failures.leave_out(candidate, *failed)
 
     def _guard(
         self, candidate: Candidate, hook: str, function: Callable[..., object]

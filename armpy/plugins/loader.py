@@ -9,27 +9,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from armpy import plugins  # rooms that few processes enter
 from armpy.core.dataclass import dataclass
-from armpy.plugins.checks import CheckedBackend, OpenedCandidate
+from armpy.plugins.checks import CheckedBackend, OpenedCandidate, check_invalid_id
 from armpy.plugins.discovery.candidate import (
     BACKENDS,
     MISSING_DEVICE,
     Candidate,
     CandidateKind,
+    CandidateRecord,
     CandidateStatus,
     Failure,
     RejectionError,
 )
 from armpy.plugins.discovery.discover import is_own
-from armpy.plugins.loading import (
-    CandidateRecord,
-    attempt,
-    check_invalid_id,
-    leave_out,
-    open_candidate,
-    probe_records,
-)
-from armpy.plugins.modules import forget_module, group_name, private_name
+from armpy.plugins.loading import attempt, create, open_trusted
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.trust.policy import Trust
 from armpy.types import BackendId
@@ -140,7 +134,9 @@ class BackendLoader:
         if not isinstance(reasons, dict) or not reasons:
             reason = str(details.get(MISSING_DEVICE) or "it has no backend")
             # Not a warning: an engine for a device that is not on this machine harms nothing.
-            leave_out(library.candidate, CandidateStatus.FAILED, Failure(reason), logging.INFO)
+            plugins.failures.leave_out(
+                library.candidate, CandidateStatus.FAILED, Failure(reason), logging.INFO
+            )
             return
         place = self.records.index(library)
         found = [BackendRecord(replace(library.candidate)) for _ in reasons]
@@ -174,7 +170,7 @@ class BackendLoader:
         """Drop what a candidate brought into the process."""
         record.opened = record.checked = None
         if record.private_name:
-            forget_module(record.private_name)
+            plugins.modules.forget_module(record.private_name)
             self._modules.discard(record.private_name)
 
     def probe_if_asked(self, records: Iterable[BackendRecord]) -> None:
@@ -188,7 +184,9 @@ class BackendLoader:
     ) -> list[tuple[Candidate, ProbeResult]]:
         """Probe the candidates whose outcome is unknown, and record it."""
         chosen = [r for r in records if r.opened is None]
-        return probe_records(chosen, self._options.probe_timeout_s, examine, self._note)
+        return plugins.probe.probe_records(
+            chosen, self._options.probe_timeout_s, examine, self._note
+        )
 
     def _note(self, record: BackendRecord, result: ProbeResult) -> None:
         candidate = record.candidate
@@ -227,19 +225,9 @@ class BackendLoader:
         record.private_name = self._private_name(record.candidate)
 
         def step() -> None:
-            candidate = record.candidate
-            # The files may have changed since they were found.
-            pinned = self._trust.check(candidate)
             self._modules.add(record.private_name)
-            record.opened = opened = open_candidate(candidate, record.private_name, pinned)
-            # The probe has judged another backend, then: what runs here was never tried.
-            if candidate.backend_id not in ("", opened.backend_id):
-                raise RejectionError(
-                    f"its get_backend_id returned '{opened.backend_id}', "
-                    f"and '{candidate.backend_id}' when it was probed"
-                )
-            candidate.api_version = opened.api_version
-            self._claim(record, opened.backend_id)
+            record.opened = open_trusted(record.candidate, self._trust, record.private_name)
+            self._claim(record, record.opened.backend_id)
 
         return self._attempt(record, step)
 
@@ -250,17 +238,13 @@ class BackendLoader:
         # A pinned module does not see modules without a pin, though they are of the same vendor.
         shared = candidate.common, bool(candidate.pin)
         if candidate.common and shared not in self._groups:
-            self._groups[shared] = group_name(candidate.directory)
-        return private_name(candidate, self._groups.get(shared, ""))
+            self._groups[shared] = plugins.modules.group_name(candidate.directory)
+        return plugins.modules.private_name(candidate, self._groups.get(shared, ""))
 
     def _create(self, record: BackendRecord) -> None:
-        candidate, opened = record.candidate, record.opened
-        assert opened is not None  # `_open` came before
-        checked = opened.create()
-        candidate.api_version = checked.api_version
-        candidate.device_type = checked.device_type.name
-        candidate.status = CandidateStatus.REGISTERED
-        record.checked = checked  # last: the registry's `get` looks at it without the lock
+        assert record.opened is not None  # `_open` came before
+        # Last: the registry's `get` looks at it without the lock.
+        record.checked = create(record.candidate, record.opened)
 
     def _attempt(self, record: BackendRecord, step: Callable[[], None]) -> bool:
         """Do something with a candidate; false, and its reason kept, if that went wrong."""
@@ -271,9 +255,9 @@ class BackendLoader:
 
     def _leave_out(self, record: BackendRecord, status: CandidateStatus, failure: Failure) -> None:
         self.forget(record)
-        leave_out(record.candidate, status, failure)
+        plugins.failures.leave_out(record.candidate, status, failure)
 
 
 def _forget_modules(names: set[str]) -> None:
     for name in filter(None, names):
-        forget_module(name)
+        plugins.modules.forget_module(name)

@@ -1,17 +1,19 @@
-"""Loads candidates, and puts into words what goes wrong."""
+"""The way of a backend into the process: discover, trust, load, guard.
+
+The steps are here in this order, and each calls its room. Plugins with hooks go the same way.
+`BackendLoader` takes a registry's candidates along it, and records how far each has come;
+`BackendRegistry` is what callers hold. What goes wrong with one candidate stops no other.
+"""
 
 from __future__ import annotations
 
-import logging
-import re
-import traceback
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
-from typing import TYPE_CHECKING, TypeVar
+import os
+from collections.abc import Callable
 
-from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError
-from armpy.plugins.checks import OpenedCandidate
+from armpy import plugins  # rooms that few processes enter
+from armpy.backend import IBackendInternal
+from armpy.errors import BackendError
+from armpy.plugins.checks import CheckedBackend, OpenedCandidate
 from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
@@ -19,102 +21,110 @@ from armpy.plugins.discovery.candidate import (
     Failure,
     RejectionError,
 )
-from armpy.plugins.discovery.directories import is_common
-from armpy.plugins.discovery.module_files import Snapshot
+from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE, backend_paths, find_modules
+from armpy.plugins.discovery.discover import (
+    Discovery,
+    find_distribution_libraries,
+    find_entry_points,
+)
+from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.discovery.references import load_reference
-from armpy.plugins.libraries import open_library
-from armpy.plugins.modules import group_of, open_module
+from armpy.plugins.options import PluginOptions
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import let_user_interrupt
 from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, serve_distribution
-from armpy.types import INVALID_BACKEND_IDS, BackendId
-
-if TYPE_CHECKING:
-    from armpy.plugins.probe import ProbeResult
-
-_log = logging.getLogger("armpy.plugins")
-# Systems' loaders name the library in their text only; no field has it.
-_LIBRARY = re.compile(
-    r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file|' \(or one)"
-)
+from armpy.plugins.trust.policy import Trust
+from armpy.types import BackendId
 
 
-@dataclass(slots=True, eq=False)
-class CandidateRecord:
-    """A candidate, and internal facts about it."""
-
-    candidate: Candidate
-    has_passed_probe: bool = field(default=False, kw_only=True)
-
-    @property
-    def is_open_question(self) -> bool:
-        """Return whether it may still be registered."""
-        return self.candidate.status is CandidateStatus.FOUND
-
-    @property
-    def can_be_probed(self) -> bool:
-        """Return whether a probe can have a new result."""
-        is_found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
-        return is_found and not self.has_passed_probe
+def discover(options: PluginOptions) -> Discovery:
+    """Find the backends and plugins of installed distributions, and backends in directories."""
+    found = installed()
+    backends, hook_plugins = find_entry_points(found)
+    libraries, unreadable = find_distribution_libraries(found)
+    environment = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    paths, skipped = backend_paths(options.directories, environment)
+    modules, others = find_modules(paths)
+    return Discovery(
+        (*backends, *libraries, *modules), tuple(hook_plugins), (*unreadable, *skipped, *others)
+    )
 
 
-RecordT = TypeVar("RecordT", bound=CandidateRecord)
-
-
-def probe_records(
-    records: Iterable[RecordT],
-    timeout_s: float,
-    examine: str,
-    note: Callable[[RecordT, ProbeResult], None],
-) -> list[tuple[Candidate, ProbeResult]]:
-    """Probe the candidates whose outcome is unknown, and note each result."""
-    # Few processes probe, and it takes much of the standard library.
-    from armpy.plugins.probe import probe_candidates  # noqa: PLC0415
-
-    chosen = [record for record in records if record.can_be_probed]
-    candidates = [record.candidate for record in chosen]
-    results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
-    for record, result in zip(chosen, results, strict=True):
-        record.has_passed_probe = result.passed
-        note(record, result)
-    return list(zip(candidates, results, strict=True))
+def open_trusted(candidate: Candidate, trust: Trust, private_name: str) -> OpenedCandidate:
+    """Import the code of a backend that is trusted; errors as of `open_candidate`."""
+    # Checked again: the files may have changed since they were found.
+    opened = open_candidate(candidate, private_name, trust.check(candidate))
+    # The probe has judged another backend, then: what runs here was never tried.
+    if candidate.backend_id not in ("", opened.backend_id):
+        raise RejectionError(
+            f"its get_backend_id returned '{opened.backend_id}', "
+            f"and '{candidate.backend_id}' when it was probed"
+        )
+    candidate.api_version = opened.api_version
+    return opened
 
 
 def open_candidate(
     candidate: Candidate,  # an entry point, a directory's module, or one backend of a library
-    private_name: str,  # for the latter; see `modules.private_name`
+    private_name: str,  # for a directory's module; see `modules.private_name`
     pinned: PinnedCode = NOT_PINNED,  # code to import instead of the present one
 ) -> OpenedCandidate:
     """Import a candidate's code; raises RejectionError or what that code raises."""
     if candidate.kind is CandidateKind.DIRECTORY:
-        return open_module(candidate, private_name, pinned)
+        return plugins.modules.open_module(candidate, private_name, pinned)
     if candidate.kind is CandidateKind.LIBRARY:
-        factories = open_library(candidate, pinned)
+        factories = plugins.libraries.open_library(candidate, pinned)
         if candidate.backend_id not in factories:
             listed = ", ".join(factories) or "no backend"
             raise RejectionError(f"it has {listed}, and had this one when it was probed")
         return OpenedCandidate(candidate.backend_id, "", factories[candidate.backend_id])
-    if pinned.module is not None:
-        # Before the import, which then finds the bytes that were hashed.
-        serve_distribution(pinned.module, candidate)
-    loaded = load_reference(candidate.name)
+    loaded = open_plugin(candidate, pinned)
     # An entry point may also name a backend that is made already.
     factory = loaded if callable(loaded) else lambda: loaded
     return OpenedCandidate(candidate.backend_id, "", factory)
 
 
-def check_invalid_id(backend_id: BackendId) -> None:
-    """Raise RejectionError for an id that no backend may have."""
-    if backend_id in INVALID_BACKEND_IDS:
-        raise RejectionError(f"'{backend_id}' is not a valid backend id")
+def open_plugin(candidate: Candidate, pinned: PinnedCode) -> object:
+    """Import what an entry point names, from a snapshot if it has a pin.
+
+    Raises RejectionError if it was imported before its pin was checked; BaseException (whatever the
+    plugin raises).
+    """
+    if pinned.module is not None:
+        # Before the import, which then finds the bytes that were hashed.
+        serve_distribution(pinned.module, candidate)
+    return load_reference(candidate.name)
+
+
+def create(candidate: Candidate, opened: OpenedCandidate) -> CheckedBackend:
+    """Make a backend, check it against the contract, and note what it says of itself."""
+    checked = opened.create()
+    candidate.api_version = checked.api_version
+    candidate.device_type = checked.device_type.name
+    candidate.status = CandidateStatus.REGISTERED
+    return checked
+
+
+def guard(backend_id: BackendId, backend: IBackendInternal) -> BackendProxy:
+    """Put a backend in its proxy; raises BackendError if it has another id by now."""
+    proxy = BackendProxy(backend)
+    if proxy.get_id() != backend_id:
+        raise BackendError(
+            "the backend calls itself otherwise than when it was registered",
+            where=f"{backend_id} / get_id",
+            expected=repr(backend_id),
+            actual=repr(proxy.get_id()),
+        )
+    return proxy
 
 
 def attempt(
     step: Callable[[], None],
-    # `private_name` and `name`: as for `describe_failure`.
+    # `private_name` and `name`: as for `failures.describe_failure`.
     private_name: str = "",
     name: str = "",
 ) -> tuple[CandidateStatus, Failure] | None:
-    """Do something with a candidate; return its outcome if that goes wrong, else None."""
+    """Take a step with a candidate; return its outcome if that goes wrong, else None."""
     try:
         step()
     # Without a traceback: the text names the broken rule, and no code of the candidate failed.
@@ -123,99 +133,5 @@ def attempt(
     except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
         # SystemExit counts as a failure, but the user's Ctrl-C is not the candidate's.
         let_user_interrupt(error)
-        return CandidateStatus.FAILED, describe_failure(error, private_name, name)
+        return CandidateStatus.FAILED, plugins.failures.describe_failure(error, private_name, name)
     return None
-
-
-def leave_out(
-    candidate: Candidate, status: CandidateStatus, failure: Failure, level: int = logging.WARNING
-) -> None:
-    """Record and log why a candidate is not used."""
-    candidate.status = status
-    candidate.reason, candidate.traceback = failure.reason, failure.traceback
-    candidate.fix = failure.fix
-    candidate.missing_module = failure.missing_module
-    candidate.missing_library = failure.missing_library
-    _log.log(
-        level,
-        "%s '%s' from %s is left out: %s; armpy doctor says what to do",
-        "plugin" if candidate.is_plugin else "backend",
-        candidate.label,
-        candidate.source,
-        candidate.reason.rstrip("."),
-    )
-
-
-def describe_failure(
-    error: BaseException,
-    # `private_name` and `name`: the private name of the module that raised it, and the one to read
-    # instead.
-    private_name: str = "",
-    name: str = "",
-) -> Failure:
-    """Put an exception into words."""
-
-    def public(text: str) -> str:
-        if not private_name:
-            return text
-        # Private names mean nothing to people, and are others in each registry.
-        return text.replace(private_name, name).replace(f"{group_of(private_name)}.", "")
-
-    missing_module = missing_library = ""
-    is_absolute = False
-    for cause in _chain(error):
-        if isinstance(cause, ModuleNotFoundError) and isinstance(cause.name, str):
-            missing_module = public(cause.name)
-            is_absolute = missing_module == cause.name
-        if isinstance(cause, OSError | ImportError) and (match := _LIBRARY.search(_text(cause))):
-            missing_library = match[1]
-    reason = public(_text(error))
-    common = missing_module.partition(".")[0]
-    if is_absolute and is_common(common) and name.startswith(common.removesuffix("common")):
-        reason += f". Import a vendor's common code relatively: from .{missing_module} import NAME"
-    fix = "Report it to its author"
-    if missing_library:
-        fix = f"Install the package or driver that has the file {missing_library}"
-    elif missing_module:
-        fix = f"Install the package that brings the module {missing_module}"
-    return Failure(
-        reason,
-        public("".join(traceback.format_exception(error))),
-        missing_module,
-        missing_library,
-        fix,
-    )
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    # Causes are set by anybody's code, and may go round in a circle.
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        yield cause
-        cause = cause.__cause__ or cause.__context__
-
-
-def _text(error: BaseException) -> str:
-    """Describe an exception in a line, even if its own text cannot be read."""
-    kind = type(error).__name__
-    try:
-        text = str(error)
-    except BaseException as second:  # noqa: BLE001 - plugin boundary: its exceptions are its own
-        let_user_interrupt(second)
-        return f"{kind}, whose text cannot be read: {type(second).__name__}"
-    if isinstance(error, ArmpyError):
-        return text
-    return f"{kind}: {text}" if text else kind
-
-
-def open_plugin(candidate: Candidate, snapshot: Snapshot | None) -> object:
-    """Import what an entry point names, from a snapshot if it has a pin.
-
-    Raises RejectionError if it was imported before its pin was checked; BaseException (whatever the
-    plugin raises).
-    """
-    if snapshot is not None:
-        serve_distribution(snapshot, candidate)
-    return load_reference(candidate.name)

@@ -12,11 +12,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from armpy.backend import cache_directory
 from armpy.core.dataclass import dataclass
@@ -27,6 +28,7 @@ from armpy.plugins.discovery.candidate import (
     MISSING_DEVICE,
     Candidate,
     CandidateKind,
+    CandidateRecord,
     CandidateStatus,
     Failure,
 )
@@ -36,6 +38,8 @@ from armpy.plugins.discovery.references import find_top_module, module_locations
 from armpy.store.owned_files import read_checked, write_checked
 
 _log = logging.getLogger("armpy.plugins")
+
+RecordT = TypeVar("RecordT", bound=CandidateRecord)
 
 # Each imports a backend and all that it needs: more would wait for processors and memory.
 _MAX_AT_ONCE = 8
@@ -148,6 +152,22 @@ def result_from(given: object) -> ProbeResult | None:
         and (result.passed or bool(result.reason.strip()))
     )
     return result if is_sound else None
+
+
+def probe_records(
+    records: Iterable[RecordT],
+    timeout_s: float,
+    examine: str,
+    note: Callable[[RecordT, ProbeResult], None],
+) -> list[tuple[Candidate, ProbeResult]]:
+    """Probe the candidates whose outcome is unknown, and note each result."""
+    chosen = [record for record in records if record.can_be_probed]
+    candidates = [record.candidate for record in chosen]
+    results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
+    for record, result in zip(chosen, results, strict=True):
+        record.has_passed_probe = result.passed
+        note(record, result)
+    return list(zip(candidates, results, strict=True))
 
 
 def probe_candidates(

@@ -13,7 +13,7 @@ from typing import Any
 from armpy.backend import OptionScope
 from armpy.backend.options import check_options
 from armpy.errors import ArmpyError, DeviceNotFoundError
-from armpy.plugins.checks import OpenedCandidate
+from armpy.plugins.checks import OpenedCandidate, check_invalid_id
 from armpy.plugins.discovery.candidate import (
     BACKENDS,
     MISSING_DEVICE,
@@ -21,9 +21,10 @@ from armpy.plugins.discovery.candidate import (
     RejectionError,
 )
 from armpy.plugins.discovery.references import load_reference
+from armpy.plugins.failures import describe_failure
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.libraries import open_library
-from armpy.plugins.loading import check_invalid_id, describe_failure, open_candidate, open_plugin
+from armpy.plugins.loading import create, open_candidate, open_plugin
 from armpy.plugins.modules import private_name
 from armpy.plugins.probe import ProbeOutcome, ProbeResult
 from armpy.plugins.trust.pinned_code import read_pinned
@@ -116,13 +117,10 @@ def _make(candidate: Candidate, private: str) -> object:
     # Read again here, as the bytes that were hashed are in the other process.
     pinned = read_pinned(candidate)
     if candidate.is_plugin:
-        plugin = open_plugin(candidate, pinned.module)
+        plugin = open_plugin(candidate, pinned)
         check_plugin(plugin)
         return plugin
     opened = open_candidate(candidate, private, pinned)
     candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
     check_invalid_id(opened.backend_id)
-    checked = opened.create()
-    candidate.api_version = checked.api_version
-    candidate.device_type = checked.device_type.name
-    return checked.backend
+    return create(candidate, opened).backend

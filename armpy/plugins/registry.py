@@ -11,9 +11,9 @@ from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
-from armpy.plugins.discovery.discover import Discovery, discover
-from armpy.plugins.libraries import BackendFactory
+from armpy.plugins.discovery.discover import Discovery
 from armpy.plugins.loader import BackendLoader, BackendRecord
+from armpy.plugins.loading import discover
 from armpy.plugins.options import PathText, PluginOptions
 from armpy.plugins.proxy.guarded_call import ask_backend, describe
 from armpy.plugins.trust.policy import read_trust
@@ -22,6 +22,7 @@ from armpy.types import BackendId
 if TYPE_CHECKING:
     from armpy.plugins.discovery.directories import SkippedPath
     from armpy.plugins.hook_plugins import HookPlugins
+    from armpy.plugins.libraries import BackendFactory
     from armpy.plugins.probe import ProbeResult
 
 

@@ -39,6 +39,7 @@ from armpy.execution.setup.options import (
 )
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
 from armpy.plugins.isolation.limits import is_isolated
+from armpy.plugins.loading import guard
 from armpy.plugins.proxy.facts import DEVICE_OPTION
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import read_backend
@@ -198,14 +199,7 @@ class BackendSetup:
         """
         with _refusals():
             plugin = make()
-            backend = BackendProxy(plugin)
-            if backend.get_id() != backend_id:
-                raise BackendError(
-                    "the backend calls itself otherwise than when it was registered",
-                    where=f"{backend_id} / get_id",
-                    expected=repr(backend_id),
-                    actual=repr(backend.get_id()),
-                )
+            backend = guard(backend_id, plugin)
         values = self._given_options(backend)
         scopes = check_options(backend.options, values, backend_id)
         _check_effect(backend, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import field
 
 from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
@@ -93,6 +94,25 @@ class Candidate:
     def is_unidentified_library(self) -> bool:
         """Whether it stands for all backends of a library, whose ids only a probe finds out."""
         return self.kind is CandidateKind.LIBRARY and not self.backend_id
+
+
+@dataclass(slots=True, eq=False)
+class CandidateRecord:
+    """A candidate, and internal facts about it."""
+
+    candidate: Candidate
+    has_passed_probe: bool = field(default=False, kw_only=True)
+
+    @property
+    def is_open_question(self) -> bool:
+        """Return whether it may still be registered."""
+        return self.candidate.status is CandidateStatus.FOUND
+
+    @property
+    def can_be_probed(self) -> bool:
+        """Return whether a probe can have a new result."""
+        is_found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
+        return is_found and not self.has_passed_probe
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,7 @@ import os
 
 from armpy.core.dataclass import dataclass
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
-from armpy.plugins.discovery.directories import (
-    ENVIRONMENT_VARIABLE,
-    SkippedPath,
-    backend_paths,
-    find_modules,
-)
+from armpy.plugins.discovery.directories import SkippedPath
 from armpy.plugins.discovery.entry_point_cache import (
     BACKENDS_GROUP,
     HOOK_OF_GROUP,
@@ -21,7 +16,6 @@ from armpy.plugins.discovery.entry_point_cache import (
     installed,
 )
 from armpy.plugins.discovery.references import find_top_module, is_own_file
-from armpy.plugins.options import PluginOptions
 
 _OWN_DISTRIBUTION = "armpy"
 
@@ -36,19 +30,6 @@ class Discovery:
     """Directories that cannot be looked into, what in them is nearly a module, and libraries of
     distributions that cannot be read.
     """
-
-
-def discover(options: PluginOptions) -> Discovery:
-    """Find the backends and plugins of installed distributions, and backends in directories."""
-    found = installed()
-    backends, plugins = find_entry_points(found)
-    libraries, unreadable = find_distribution_libraries(found)
-    environment = os.environ.get(ENVIRONMENT_VARIABLE, "")
-    paths, skipped = backend_paths(options.directories, environment)
-    modules, others = find_modules(paths)
-    return Discovery(
-        (*backends, *libraries, *modules), tuple(plugins), (*unreadable, *skipped, *others)
-    )
 
 
 def find_entry_points(
