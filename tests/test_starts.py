@@ -103,7 +103,7 @@ STARTS = [
         "missing model",
         "import armpy, contextlib\n"
         "with contextlib.suppress(armpy.ParserError): armpy.load('nowhere.tflite')",
-        25,
+        13,
         COMPILERS | BACKENDS,
     ),
     Start(
@@ -153,7 +153,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 267, COMPILERS | {"PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 255, COMPILERS | {"PIL"} | SELDOM),
 ]
 
 WARMING = {

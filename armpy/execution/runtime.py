@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
+from armpy import profiling  # its profiler: few networks are profiled
 from armpy.backend import OptionScope, OptionValues, ReasonCode, Support
 from armpy.backend.caches import model_name
 from armpy.backend.options import check_options
@@ -43,13 +44,14 @@ from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.profiling import Profiler, phase, profiled_by
+from armpy.profiling import phase, profiled_by
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 if TYPE_CHECKING:
     from armpy.compiler.devices import DeviceFacts
     from armpy.plugins.isolation.limits import IsolationStatus
     from armpy.plugins.placers import Placers
+    from armpy.profiling import Profiler
 
 _log = logging.getLogger("armpy.execution")
 
@@ -305,7 +307,9 @@ class Runtime:
         merged = {**optimizer.model_options, **properties.model_options}
         merged = with_defaults(merged, of_optimized or {}, setup.backends)
         model_options = merged_model_options(setup.backends, setup.model_options, merged)
-        profiling = options.profiling if properties.profiling is None else properties.profiling
+        is_profiled = properties.profiling
+        if is_profiled is None:
+            is_profiled = options.profiling
         place = None
         if optimizer.is_placed_by_cost:
             placers = self._placers()
@@ -323,7 +327,7 @@ class Runtime:
             options.program_cache_size,
             options.memory_limit_bytes if quota is None else min(quota, options.memory_limit_bytes),
             options.custom_allocators,
-            Profiler(properties.profiling_details) if profiling else None,
+            profiling.Profiler(properties.profiling_details) if is_profiled else None,
             loop_timeout_s=options.loop_timeout_s,
             executors=self._executors,
             properties=properties,

@@ -22,7 +22,6 @@ from armpy.graph.network import Network
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
-from armpy.model.pickling import loaded_recipe, waiting
 from armpy.model.provenance import Derivation, Provenance
 from armpy.model.related_models import Signatures
 from armpy.plugins import BackendRegistry
@@ -75,7 +74,8 @@ def load_file(
     front_end_options = None if is_own else options
 
     def recipe() -> object:
-        return waiting(loaded_recipe(load, settled, files, front_end_options))
+        made = parts.pickling.loaded_recipe(load, settled, files, front_end_options)
+        return parts.pickling.waiting(made)
 
     if runtime is None:
         runtime = Runtime(options, found=registry)

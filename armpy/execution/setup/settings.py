@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from armpy.backend import ICustomAllocator
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
@@ -15,8 +16,10 @@ from armpy.execution.scheduling.executors import Executors
 from armpy.execution.setup.contexts import BackendContexts
 from armpy.execution.setup.properties import NetworkProperties
 from armpy.plugins.placement import PlacementDecision, PlacementQuestion
-from armpy.profiling import Profiler
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
+
+if TYPE_CHECKING:
+    from armpy.profiling import Profiler
 
 DEFAULT_PROGRAM_CACHE_SIZE = 8
 """How many input shapes a loaded network stays prepared for."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from armpy.backend import (
     Counter,
@@ -20,8 +21,11 @@ from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_backend, call_method
-from armpy.profiling import Profiler, ProfilingEvent
+from armpy.profiling import ProfilingEvent
 from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.profiling import Profiler
 
 _log = logging.getLogger("armpy.execution")
 

@@ -6,7 +6,7 @@ import enum
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.core.system_trace import trace_section
 from armpy.core.vlog import vlog
@@ -17,12 +17,14 @@ from armpy.profiling import (
     EventKind,
     EventLabel,
     LayerDetails,
-    Profiler,
     ProfilingDetails,
     TensorDetails,
 )
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.profiling import Profiler
 
 Measure: TypeAlias = Callable[[Step, Layer, BackendId], Step]
 """Gives the step of a layer with its time taken."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from armpy.backend import (
     NO_OPTIONS,
@@ -33,9 +34,11 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import failed_support
 from armpy.plugins.proxy.memory import HandleFactoryProxy
-from armpy.profiling import Profiler
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.profiling import Profiler
 
 
 class Constant:

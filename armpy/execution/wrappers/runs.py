@@ -16,11 +16,12 @@ from armpy.execution.scheduling.stop_signal import acquire, commit
 from armpy.execution.steps.control_flow import Targets
 from armpy.graph import Graph, Variable
 from armpy.ops.operation import Array
-from armpy.profiling import Profiler, WatchedLock, measured_execution
+from armpy.profiling import WatchedLock, measured_execution
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
     from armpy.execution.programs.program import Bind, Run
+    from armpy.profiling import Profiler
 
 
 class Runs(NamedTuple):

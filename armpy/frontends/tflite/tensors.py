@@ -12,7 +12,6 @@ from armpy.core.dataclass import dataclass
 from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
-from armpy.frontends.tflite.sparsity import densified
 from armpy.ops.operation import Array
 from armpy.tensor import MAX_RANK, Quantization, Shape, TensorInfo, format_shape, shapes_agree
 from armpy.types import DataType
@@ -230,6 +229,9 @@ def _strings(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
 
 def _dense_elements(tensor: Tensor, sparsity: TableReader, stored: npt.NDArray[np.uint8]) -> Array:
     """All elements of a constant that is stored sparsely."""
+    # Few files have any.
+    from armpy.frontends.tflite.sparsity import densified  # noqa: PLC0415
+
     size = tensor.data_type.size_bytes
     if tensor.is_packed or stored.size % size:
         raise tensor.table.error("sparse elements of this type or size are not supported")
