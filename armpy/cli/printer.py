@@ -132,7 +132,7 @@ class Printer:
         widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
         if self.is_terminal:
             least = [
-                width if right else _width(name)  # numbers and headings stay whole
+                width if right else max(1, _width(name))  # numbers and headings stay whole
                 for name, width, right in zip(names, widths, is_right, strict=True)
             ]
             widths = _narrowed(widths, least, shutil.get_terminal_size().columns)

@@ -58,3 +58,12 @@ def test_a_narrow_terminal_folds_text_and_leaves_numbers_and_headings_whole(
     assert "0.9961" in others[0]
     letters = "".join("".join(others).split())
     assert sorted(letters) == sorted("".join(map(str, row)).replace(" ", ""))
+
+
+def test_a_terminal_may_be_narrower_than_any_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "1")):
+        monkeypatch.setenv(name, value)
+    Printer().table(["", "n>"], [("ab", 20)])
+    assert capsys.readouterr().out.splitlines() == ["    n", "a  20", "b"]
