@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import armpy
 from armpy.backend import ExternalMemory, MemorySource
-from armpy.errors import InvalidArgumentError, MemoryImportError, UnimplementedError
+from armpy.errors import InvalidArgumentError, MemoryImportError
 from armpy_testing.models.networks import floats
-from armpy_testing.systems import NEEDS_FORK, NEEDS_SHARED_MEMORY
+from armpy_testing.systems import NEEDS_SHARED_MEMORY
 
 
 @pytest.fixture
@@ -23,11 +22,6 @@ def eight(tmp_path: Path) -> Iterator[ExternalMemory]:
     with (tmp_path / "eight").open("w+b") as file:
         file.truncate(8)
         yield ExternalMemory.of_file_descriptor(file.fileno(), 8)
-
-
-def test_applications_find_it() -> None:
-    assert armpy.ExternalMemory is ExternalMemory
-    assert armpy.MemorySource is MemorySource
 
 
 @pytest.mark.parametrize("array", [floats(1, 2, 3)[::2], np.array([None])])
@@ -57,12 +51,6 @@ def test_what_cannot_be_memory_is_refused(
         ExternalMemory(source, size, array)
 
 
-def test_shared_memory_needs_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "memfd_create", raising=False)
-    with pytest.raises(UnimplementedError, match="no anonymous shared memory"):
-        ExternalMemory.shared(4)
-
-
 @NEEDS_SHARED_MEMORY
 def test_shared_memory_is_one_memory_for_all_who_map_it() -> None:
     memory = ExternalMemory.shared(10_000)
@@ -72,17 +60,6 @@ def test_shared_memory_is_one_memory_for_all_who_map_it() -> None:
     part.map()[:] = 7
     assert first[4099:4199].tolist() == [7] * 100
     assert first.sum() == 700
-
-
-@NEEDS_FORK
-def test_another_process_sees_what_is_written() -> None:
-    memory = ExternalMemory.shared(4)
-    child = os.fork()
-    if child == 0:
-        os.pwrite(memory.file_descriptor, b"abcd", 0)
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert memory.map().tobytes() == b"abcd"
 
 
 @NEEDS_SHARED_MEMORY
@@ -143,13 +120,6 @@ def test_protected_memory_is_never_mapped(eight: ExternalMemory) -> None:
 def test_what_is_no_file_descriptor_is_refused(descriptor: int, source: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"does not fit.*file descriptor {descriptor}"):
         ExternalMemory.of_file_descriptor(descriptor, 4, source=MemorySource[source])
-
-
-def test_other_libraries_see_the_bytes_in_place(eight: ExternalMemory) -> None:
-    np.asarray(eight)[:] = range(1, 9)
-    assert np.from_dlpack(eight).tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
-    constant = ExternalMemory.of_array(np.frombuffer(b"abcd", np.uint8))
-    assert np.asarray(constant).tobytes() == b"abcd"
 
 
 def test_an_empty_tensor_needs_no_map(eight: ExternalMemory) -> None:

@@ -76,11 +76,6 @@ def test_values_that_are_not_allowed_are_rejected(
         option.check(value, "Npu")
 
 
-def test_the_message_ends_with_the_options_help() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"0 is one per core\)\.$"):
-        THREADS.check(-1)
-
-
 @pytest.mark.parametrize(
     ("option", "text", "value"),
     [
@@ -143,12 +138,6 @@ def test_an_unknown_option_names_the_nearest_known_one(name: str, near: str) -> 
     )
     with pytest.raises(InvalidArgumentError, match=text):
         check_options(DECLARED, {name: 1}, "Npu")
-
-
-def test_any_option_of_a_backend_without_options_is_unknown() -> None:
-    text = r"^Npu: the backend has no option 'x'\. Expected no options: it has none\. Leave it out"
-    with pytest.raises(InvalidArgumentError, match=text):
-        check_options((), {"x": 1}, "Npu")
 
 
 def test_a_value_that_is_not_allowed_names_the_backend() -> None:

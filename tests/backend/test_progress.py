@@ -5,8 +5,7 @@ import logging
 
 import pytest
 
-import armpy
-from armpy.backend import Progress, progress, report_progress, watch_progress
+from armpy.backend import Progress, report_progress, watch_progress
 
 STEP = Progress("Acme", "compiling", 1, 2)
 
@@ -42,10 +41,6 @@ def test_a_callback_can_stop_everything() -> None:
     with pytest.raises(KeyboardInterrupt), watch_progress(stop):
         report_progress(STEP)
     report_progress(STEP)
-
-
-def test_applications_find_it_in_armpy() -> None:
-    assert armpy.watch_progress is watch_progress
 
 
 @pytest.fixture
@@ -89,18 +84,6 @@ def test_a_task_of_over_two_seconds_is_announced_once(
     assert 'compile="background"' in line
     compile_slowly(clock, 1.5)  # another load
     assert len(terminal.getvalue().splitlines()) == 2
-
-
-def test_quick_and_watched_tasks_are_not_announced(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    compile_slowly(clock, 0.4)
-    with watch_progress(lambda _: None):
-        compile_slowly(clock, 5.0)
-    assert terminal.getvalue() == ""
-    assert not progress._UNWATCHED
 
 
 def test_without_a_terminal_the_log_says_it(

@@ -57,16 +57,3 @@ def test_the_commands_serve_a_model_and_the_client_gets_an_answer(
         )
         assert completed.returncode == 0, completed.stderr
         assert completed.stdout.startswith(b"[[")
-
-
-def test_the_model_of_the_page_is_one_for_kserve(monkeypatch: pytest.MonkeyPatch) -> None:
-    kserve = pytest.importorskip("kserve", reason="kserve is not installed")
-    monkeypatch.chdir(ROOT)
-    served: list[object] = []
-    monkeypatch.setattr(kserve.ModelServer, "start", lambda _self, models: served.extend(models))
-    names: dict[str, object] = {}
-    exec(EMBEDDED, names)
-    (model,) = served
-    assert isinstance(model, kserve.Model)
-    assert model.ready
-    model.stop()

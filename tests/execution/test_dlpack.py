@@ -13,7 +13,6 @@ import pytest
 from armpy.errors import InvalidArgumentError
 from armpy.execution import as_input
 from armpy.execution.arrays.conversion import check_output_array
-from armpy.execution.arrays.dlpack import as_view
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -88,20 +87,6 @@ def test_what_cannot_be_written_is_read_and_refused_as_an_output() -> None:
     assert not as_input("x", f32(2), Foreign(elements)).flags.writeable
     with pytest.raises(InvalidArgumentError, match=r"^output 'y': .*got a read-only array"):
         check_output_array("y", f32(2), Foreign(elements))
-
-
-def test_what_exports_a_copy_that_cannot_be_written_is_no_output() -> None:
-    class Copying(np.ndarray[Any, np.dtype[np.float32]]):
-        """Has a buffer that is not the memory that it exports."""
-
-        def __dlpack__(self, **asked: Any) -> Any:
-            copied = np.array(self)
-            copied.setflags(write=False)
-            return copied.__dlpack__(**asked)
-
-    view = as_view(f32(2), floats(1, 2).view(Copying))
-    assert view is not None
-    assert not view.flags.writeable
 
 
 def test_a_tensor_on_another_device_is_refused_with_where_it_is() -> None:
