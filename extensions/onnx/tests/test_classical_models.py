@@ -183,12 +183,15 @@ def test_a_map_of_probabilities_is_the_tensor_of_its_values() -> None:
         ({"target_ids": 1}, "a leaf's target is out of range"),
         ({"target_nodeids": 1}, "is not a leaf"),
         ({"nodes_nodeids": 1}, "two nodes of a tree"),
+        ({"nodes_featureids": None}, "'nodes_featureids' has the wrong length"),
     ],
 )
 def test_trees_that_are_none_are_refused(change: Mapping[str, Any], message: str) -> None:
     attributes = trees("target", (0,))
     for name, value in change.items():
         attributes[name][0] = value
+        if value is None:
+            del attributes[name][0]
     kind = f"{DOMAIN}.TreeEnsembleRegressor"
     case = with_results(kind, [ROWS], [FLOAT], 3, n_targets=1, **attributes)
     with pytest.raises(ParserError, match=f"TreeEnsembleRegressor.*{message}"):

@@ -177,7 +177,7 @@ def theirs(file: bytes, inputs: Mapping[str, Array]) -> Array:
     return np.asarray(session.run(None, dict(inputs))[0])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("case", CASES)
 def test_what_lies_between_pairs_is_computed_with_integers(case: str, dtype: type) -> None:

@@ -126,6 +126,7 @@ def elementwise() -> Iterator[NodeCase]:
     for bounds in ({}, {"min": -0.5}, {"max": 0.25}, {"min": -0.5, "max": 0.25}):
         yield NodeCase("Clip", [X], bounds, 6)
     yield NodeCase("Mean", [X, X[0], X[0, 0]])
+    yield NodeCase("Shrink", [(8 * X).astype(np.int32)], {"lambd": 1.5, "bias": 1.0})
     yield NodeCase("com.microsoft.Gelu", [X])
     yield NodeCase("com.microsoft.QuickGelu", [X])
     yield NodeCase("com.microsoft.QuickGelu", [X], {"alpha": 0.7})
@@ -142,6 +143,48 @@ def distances() -> Iterator[NodeCase]:
 )
 def test_forms_agree_with_onnx_runtime(case: NodeCase) -> None:
     assert_agree(case)
+
+
+REFUSED: Sequence[tuple[NodeCase, str]] = (
+    (NodeCase("GridSample", [X, X]), "image or grid has the wrong rank. Expected rank 4 or 5"),
+    (
+        NodeCase("AffineGrid", [X[:1], ints(1, 1, 4)], constants=(1,)),
+        r"matrices or size have the wrong shape.*got \(1, 3, 4\) and",
+    ),
+    (
+        NodeCase(
+            "MaxRoiPool",
+            [IMAGE, np.zeros((1, 5), np.float32)],
+            {"pooled_shape": [1, 1], "spatial_scale": 0.0},
+        ),
+        "regions of the input cannot be found.*'spatial_scale' above 0",
+    ),
+    (NodeCase("ConvTranspose", [IMAGE, X]), "weights have the wrong rank. Expected rank 4"),
+    (
+        NodeCase("DepthToSpace", [IMAGE], {"blocksize": 2, "mode": "XYZ"}),
+        "'mode' has an unknown value. Expected DCR or CRD; got XYZ",
+    ),
+    (NodeCase("Gemm", [X, X[0]]), "a factor is not a matrix. Expected rank 2"),
+    (
+        NodeCase("RNN", [X, X, X[0]], {"hidden_size": 4}, outputs=2),
+        "input 2 has the wrong rank. Expected 3",
+    ),
+    (
+        NodeCase("RotaryEmbedding", [X[None], *[X[0, :, :1]] * 2], {"rotary_embedding_dim": 3}, 23),
+        "the number of features to rotate is odd, 0 or too large",
+    ),
+    (NodeCase("LayerNormalization", [number(1), number(1)]), "a single number cannot be norm"),
+    (
+        NodeCase("Reshape", [X[:, :0], ints(0, 0, -1)], constants=(1,)),
+        "the size that is left out is not known",
+    ),
+)
+
+
+@pytest.mark.parametrize(("case", "message"), REFUSED, ids=lambda value: getattr(value, "kind", ""))
+def test_operands_that_do_not_fit_are_refused(case: NodeCase, message: str) -> None:
+    with pytest.raises(armpy.ArmpyError, match=f"{case.kind}.*{message}"):
+        run_armpy(case)
 
 
 def test_parameters_of_a_vector_are_one_channel_s() -> None:

@@ -106,17 +106,20 @@ def test_gemm_takes_zero_points_of_columns(is_turned: bool, is_real: bool) -> No
         assert abs(result.astype(int) - steps).max() <= 1
 
 
-def test_products_of_rows_and_columns_with_scales_of_their_own() -> None:
-    a, b = integers(1, (3, 8), np.uint8), integers(2, (8, 4), np.uint8)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_products_of_rows_and_columns_with_scales_of_their_own(dtype: type) -> None:
+    a, b = integers(1, (3, 8), dtype), integers(2, (8, 4), np.uint8)
     rng = np.random.default_rng(3)
     a_scale, b_scale = (rng.uniform(0.01, 0.1, n).astype(np.float32) for n in (3, 4))
-    a_point, b_point = integers(4, (3,), np.uint8), integers(5, (4,), np.uint8)
-    scale, point = np.array(0.7, np.float32), np.array(99, np.uint8)
+    a_point, b_point = integers(4, (3,), dtype), integers(5, (4,), np.uint8)
+    scale: Array = np.array(0.7, np.float32)
+    point: Array = np.array(9, dtype)
     inputs: list[Array | None] = [a, a_scale, a_point, b, b_scale, b_point, scale, point]
     left = (a - a_point.astype(float)[:, None]) * a_scale[:, None]
     right = (b - b_point.astype(float)) * b_scale
-    expected = np.clip(np.rint(left @ right / np.float32(0.7)) + 99, 0, 255)
-    (result,) = run_armpy(quantized("QLinearMatMul", inputs, UINT8))
+    limits = np.iinfo(dtype).min, np.iinfo(dtype).max
+    expected = np.clip(np.rint(left @ right / np.float32(0.7)) + 9, *limits)
+    (result,) = run_armpy(quantized("QLinearMatMul", inputs, UINT8 if dtype is np.uint8 else INT8))
     assert abs(result.astype(int) - expected).max() <= 1
 
 

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.errors import ParserError
@@ -46,6 +46,14 @@ def encoder_cases() -> Iterator[NodeCase]:
             {"keys_int64s": [3, 1], "values_strings": ["three", "one"], "default_string": "-"},
         ),
         (FLOATS, STRING, {"keys_floats": [1.5, np.nan], "values_strings": ["half", "nan"]}),
+        (
+            np.array([np.nan, 1, 9]),
+            STRING,
+            {
+                "keys_tensor": numpy_helper.from_array(np.array([1, np.nan])),
+                "values_tensor": numpy_helper.from_array(np.array(["a", "b"], object)),
+            },
+        ),
         *(
             (shaped, STRING, {"keys_int64s": [3, 1], "values_strings": ["three", "one"]})
             for shaped in (np.array(3), NUMBERS.reshape(2, 2))

@@ -15,6 +15,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx import TensorProto
 
+import armpy
 from armpy.errors import ParserError
 
 from .onnx_nodes import NodeCase, assert_agree, case_name, run_armpy, run_ort, with_results
@@ -131,6 +132,16 @@ def test_machines_agree_with_onnx_runtime(case: NodeCase) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_machines_agree_on_the_accelerator(kernel: str) -> None:
     assert_agree(classified(**machine(3, kernel, shares=True)), ("NumbaAcc", "CpuRef"))
+
+
+def test_the_number_of_rows_may_follow_from_the_call() -> None:
+    case = classified(**machine(3, "RBF", shares=True))
+    model = case.model
+    model.graph.input[0].type.tensor_type.shape.dim[0].Clear()
+    with armpy.load(model.SerializeToString(), backends=["CpuRef"]) as loaded:
+        for count in (1, 7):
+            for result, expected in zip(loaded(ROWS[:count]), run_ort(case), strict=True):
+                np.testing.assert_allclose(result, expected[:count], 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("kind", [CLASSIFIER, REGRESSOR])

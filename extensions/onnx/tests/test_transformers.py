@@ -120,7 +120,7 @@ def _grouped() -> Iterator[NodeCase]:
     yield _case("GroupQueryAttention", [packed, None, None, *empty, last, total], 3, **names)
     # Shares that a sink of each head, or of 0, takes from the softmax.
     sinks = np.array([0.5, -1, 30, -60], np.float32)
-    with_sinks = [packed, None, None, *empty, last, total, *[None] * 4, sinks]
+    with_sinks = [packed, *[None] * 4, last, total, *[None] * 4, sinks]
     for more in ({}, {"local_window_size": 2}, {"softcap": 1.5}):
         yield _case("GroupQueryAttention", with_sinks, 3, **more, **names)
         smooth = {"smooth_softmax": 1, **more}
