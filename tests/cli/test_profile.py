@@ -139,3 +139,18 @@ def test_two_profiles_are_compared_layer_by_layer(traces: tuple[str, str], cli: 
     both = [c for c in comparison["layers"] if c["before_us"] and c["after_us"]]
     assert len(both) >= 7
     assert {(c["before"], c["after"]) for c in both} == {("CpuRef", "NumbaAcc")}
+
+
+def test_a_comparison_is_a_table_for_people(traces: tuple[str, str], cli: Cli) -> None:
+    lines = cli.out("profile", "compare", *traces, "--top", "2").splitlines()
+    assert re.fullmatch(
+        r"one execution: [\d.]+ us before, [\d.]+ us after \([\d.]+ times as fast\); of 5 "
+        r"executions and 5",
+        lines[0],
+    )
+    first = lines.index("By kind, the largest change first (us of one execution)")
+    assert lines[first + 1].split() == [
+        *("change", "before", "after", "times", "kind", "backend", "what")
+    ]
+    assert "CpuRef -> NumbaAcc" in "".join(lines[first + 2 :])
+    assert any(line.startswith("By layer, the largest change first (2 of ") for line in lines)
