@@ -17,6 +17,7 @@ from armpy.model.related_models import MOST_KEPT
 from armpy.ops import FullyConnected, Reshape, Shape
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
+from tests.support.prepared_models import inputs_of, save_two_inputs
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 WEIGHTS = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -211,3 +212,13 @@ def test_variants_are_kept_while_they_are_lately_used_and_unloaded_after_that() 
             model.runtime.get_network(number)
         variant = model.with_outputs(["add_5"])
     assert variant.is_closed
+
+
+def test_a_light_model_has_variants(tmp_path: Path) -> None:
+    path = save_two_inputs(tmp_path / "two.armpy")
+    with armpy.load(path) as model:
+        assert repr(model).startswith("Model('two': x FLOAT32 (?, 4), more FLOAT32 (?, 3) -> y")
+        assert model.is_light
+        outputs = model.run(inputs_of(), ["dense", "z"])
+        np.testing.assert_array_equal(outputs["z"], np.maximum(outputs["dense"], 0))
+        np.testing.assert_array_equal(outputs["z"], model.run(inputs_of())["z"])
