@@ -125,6 +125,16 @@ class Reduce(Operation):
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Truth values where they belong; one quantisation where it is kept."""
         data_type, selects = inputs[0].data_type, self.operation.selects
+        for name, owner in (
+            ("rounds_down", ReduceOperation.MEAN),
+            ("zero_absorbs", ReduceOperation.PROD),
+        ):
+            require(
+                self.operation is owner or not getattr(self, name),
+                f"{name} is of another reduction",
+                expected=owner.name,
+                actual=self.operation.name,
+            )
         require(
             (data_type is DataType.BOOLEAN) == self.operation.is_logical
             and self.takes_elements(data_type),

@@ -59,6 +59,8 @@ def test_output_shape(
         ),
         (Reduce(), [TensorInfo((2,), DataType.UNSIGNED8)], "SUM does not take.*got UNSIGNED8"),
         (Reduce(), [TensorInfo((2,), DataType.UNSIGNED16)], "combination of data types"),
+        (Reduce(rounds_down=True), [X], "rounds_down .*Expected MEAN; got SUM"),
+        (Reduce(zero_absorbs=True), [X], "zero_absorbs .*Expected PROD; got SUM"),
         (ArgMinMax(axis=0), [SCALAR], "a scalar has no axis"),
         (ArgMinMax(), [X], "neither an attribute nor an operand gives axis"),
         (ArgMinMax(axis=0), [TensorInfo((0, 2), DataType.FLOAT32)], "axis is empty"),
