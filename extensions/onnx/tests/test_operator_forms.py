@@ -47,6 +47,7 @@ REDUCTIONS = (
 MOVEMENTS: Sequence[tuple[str, int, Mapping[str, Any], Sequence[Array | None]]] = (
     ("Reshape", 7, {}, [X, ints(0, -1)]),
     ("Reshape", 13, {}, [X[:, :0], ints(0, 0, 7)]),
+    ("Reshape", 13, {}, [X[:, :0], ints(2, -1, 4)]),
     ("Flatten", 7, {"axis": 2}, [X]),
     ("Flatten", 13, {"axis": -1}, [X]),
     ("Squeeze", 7, {"axes": [1]}, [ONES]),
@@ -177,6 +178,19 @@ REFUSED: Sequence[tuple[NodeCase, str]] = (
     (
         NodeCase("Reshape", [X[:, :0], ints(0, 0, -1)], constants=(1,)),
         "the size that is left out is not known",
+    ),
+    (
+        NodeCase("CausalConvWithState", [IMAGE, X], {}, 27, outputs=2),
+        "the input has the wrong rank",
+    ),
+    (
+        NodeCase("CausalConvWithState", [X, X], {}, 27, outputs=2),
+        r"the weights have the wrong shape. Expected \(3, 1, k\); got \(2, 3, 4\)",
+    ),
+    (NodeCase("Where", [X > 0, None, X]), "input 1 is missing"),
+    (
+        NodeCase("SoftmaxCrossEntropyLoss", [X, None]),
+        r"the number of operands is wrong. Expected 2 to 3 tensors; got 2, without \[1\]",
     ),
 )
 

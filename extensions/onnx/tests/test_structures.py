@@ -383,3 +383,47 @@ def test_a_loop_may_carry_what_the_file_does_not_say_that_it_changes(
         for name, wanted in zip(("last", "kept"), expected, strict=True):
             assert outputs[name].shape == wanted.shape
             np.testing.assert_array_equal(outputs[name], wanted)
+
+
+_SCAN_OF_TWO = """graph (float[3, 2] a, float[4, 2] b) => (float[n, 2] y) {
+  y = Scan <num_scan_inputs = 2, body = g (float[2] p, float[2] q) => (float[2] z) {
+    z = Add (p, q)
+  }> (a, b)
+}"""
+_SPLIT_ALONG_5 = """graph (float[4, 3] x) => (float[4, 3] y) {
+  parts = SplitToSequence <axis = 5> (x)
+  y = ConcatFromSequence <axis = 0> (parts)
+}"""
+_COLLECTING_4_TIB = """graph (float[1024, 1024] x) => (float[n, 1024, 1024] y) {
+  turns = Constant <value_int = 1000000> ()
+  always = Constant <value = bool {1}> ()
+  y = Loop <body = g (int64 i, bool c) => (bool more, float[1024, 1024] z) {
+    more = Identity (c)
+    z = Identity (x)
+  }> (turns, always)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (_SCAN_OF_TWO, r"Scan 'Scan_0': the inputs have different lengths\. Got \[3, 4\]"),
+        (_SPLIT_ALONG_5, r"SplitToSequence_0': the axis is out of range\. Expected -2 to 1; got 5"),
+        (
+            _COLLECTING_4_TIB,
+            r"Loop_2': what a loop collects is too large\. Expected at most 268435456 bytes",
+        ),
+        (
+            "graph (float[2] x) => (float[2] z) { y = Neg (x) }",
+            "output 'z': nothing has written the output",
+        ),
+        (
+            "graph (float[2] x) => (float[2] y) { c = Constant () y = Add (x, c) }",
+            "Constant 'Constant_0': the constant has no value that is supported",
+        ),
+    ],
+    ids=["lengths", "axis", "memory", "output", "constant"],
+)
+def test_graphs_that_cannot_be_computed_are_refused(text: str, message: str) -> None:
+    with pytest.raises((ParserError, LayerValidationError), match=message):
+        _load(text)
