@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from armpy.core.units import printable
+
 if TYPE_CHECKING:
     from armpy.backend import Progress
 
@@ -35,7 +37,7 @@ class ProgressLine:
         if self._stream is None:
             return
         with self._lock:
-            text = step[: shutil.get_terminal_size().columns - 1]
+            text = printable(step)[: shutil.get_terminal_size().columns - 1]
             self._stream.write(f"\r{text.ljust(self._length)}\r{text}")
             self._stream.flush()
             self._length = len(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.backend import CacheEntry, IBackendCache
+from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy_testing.backends.dynamic_modules import (
@@ -28,7 +28,7 @@ KEEPER = """
     import os
     from pathlib import Path
 
-    from armpy.backend import CacheEntry, IBackendCache, cache_directory
+    from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache, cache_directory
 
 
     class Kept(IBackendCache):
@@ -104,6 +104,15 @@ def test_clearing_deletes_everything(options: list[str], tmp_path: Path, cli: Cl
     assert entry == {"backend": "Keeper", "name": "models", "deleted": 0}
 
 
+def test_whole_models_that_are_left_are_named(options: list[str], tmp_path: Path, cli: Cli) -> None:
+    kept = tmp_path / "cache" / "models" / "0.armpy"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"a model")
+    *_, last = cli.out("cache", "clear", *options).splitlines()
+    assert last.startswith("whole models: left, ")
+    assert kept.exists()
+
+
 class Cache(IBackendCache):
     """Holds one thing, if a test wants."""
 
@@ -160,6 +169,29 @@ def test_what_a_cache_does_wrong_names_the_backend(
 ) -> None:
     use(Keeping(cache))
     assert re.search(text, cli.err("cache", "list", code=1))
+
+
+def grouped(name: str, group: str, size: int, last_used_s: float) -> GroupedCacheEntry:
+    return GroupedCacheEntry(name, size, last_used_s, f"about {name}", "", group)
+
+
+def test_what_is_kept_is_summed_up_per_model(cli: Cli, use: Callable[..., None]) -> None:
+    entries = [
+        grouped("1", "mobilenet", 1024, 30.0),
+        grouped("2", "kernels", 100, 40.0),
+        grouped("3", "mobilenet", 1024, 20.0),
+        grouped("4", "", 5, 10.0),
+    ]
+    use(Keeping(Cache(entries)))
+    lines = cli.out("cache", "list", "--backends", "Keeping").splitlines()
+    # By columns: date and time, size, how many, of what, what for; the last used first.
+    rows = [line.split()[2:] for line in lines[1:4]]
+    assert rows == [
+        ["100", "B", "1", "kernels", "things"],
+        ["2", "KiB", "2", "mobilenet", "things", "(2)"],
+        ["5", "B", "1", "unknown", "things"],
+    ]
+    assert lines[4].split() == ["2.1", "KiB", "4", "all", "together"]
 
 
 @pytest.fixture

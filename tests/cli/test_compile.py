@@ -14,6 +14,7 @@ import armpy
 from armpy_testing.command_line import Cli
 from armpy_testing.models.networks import RELU, f32
 from armpy_testing.models.onnx_texts import HEAD
+from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 
 class SigningKey(NamedTuple):
@@ -124,6 +125,27 @@ def test_a_signed_file_says_by_whom(cli: Cli, tmp_path: Path, output: str) -> No
     assert f"written: {output}, signed by {key.text}" in said
     with armpy.load(output, trusted_keys=[key.public], code="signed") as compiled:
         assert compiled.is_light
+
+
+@NEEDS_REPLACEABLE_FILES
+def test_inspect_shows_whether_a_signature_is_right_and_the_code_is_used(
+    cli: Cli, tmp_path: Path, output: str
+) -> None:
+    pytest.importorskip("cryptography")
+    key = write_signing_key(tmp_path / "key.pem")
+    cli.out("compile", MODEL, "-o", output, "--sign", key.path)
+    options = ("--trusted-key", f"{key.path}.pub", "--code", "signed")
+    contents = cli.document("inspect", output, *options)["prepared"]
+    assert (contents["signature"], contents["signer"]) == ("right", key.text)
+    assert contents["uses_code"]
+    assert "signed by the trusted key" in contents["trust"]
+    data = bytearray(Path(output).read_bytes())
+    data[100] ^= 1  # of the signature
+    Path(output).write_bytes(data)
+    contents = cli.document("inspect", output, *options)["prepared"]
+    assert contents["signature"] == "wrong"
+    assert not contents["uses_code"]
+    assert "used" not in [use["status"] for use in contents["uses"]]
 
 
 def test_a_wrong_key_is_found_before_compiling(

@@ -11,6 +11,7 @@ import armpy
 from armpy.cli.inputs.complete import complete_inputs
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.pictures.file_metadata import FileMetadata
+from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.run_model import RunReport, RunRequest, run_model
 from armpy_testing.command_line import Cli
 from armpy_testing.models.tflite_metadata import (
@@ -18,6 +19,7 @@ from armpy_testing.models.tflite_metadata import (
     IMAGE,
     NORMALIZATION,
     RGB,
+    VALUE_LABELS,
     Fields,
     metadata_bytes,
     packed,
@@ -86,6 +88,20 @@ def test_pixels_are_normalised_and_classes_named_as_the_file_says(picture: str) 
     assert sum(c.score for c in soft.outputs[0].classes) == pytest.approx(1)
 
 
+def test_options_come_before_what_the_file_says(picture: str, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("u\nv\nw\nx\ny\nz\n")
+    request = RunRequest(
+        image=picture,
+        top=6,
+        picture=PictureOptions(value_range=(0, 2)),
+        labels=str(tmp_path / "labels.txt"),
+    )
+    scores, report = run(image_model([127.5], [127.5], SIX), request)
+    assert scores == [0, 0, 0, 2, 2, 2]
+    assert report.outputs[0].classes[0].label == "x"
+    assert report.metadata == ()
+
+
 @pytest.mark.parametrize(
     ("mean", "std", "quantization", "expected", "used"),
     [
@@ -112,6 +128,14 @@ def test_a_normalisation_counts_if_it_goes_with_the_input(
     assert (scores[0], scores[-1]) == pytest.approx(tuple(expected))
     assert any("normalised" in text for text in report.metadata) == used
     assert any("the normalisation in the file" in hint for hint in report.hints) != used
+
+
+def test_labels_that_do_not_go_with_the_scores_are_left_alone(picture: str) -> None:
+    _, few = run(image_model([0.0], [1.0]), RunRequest(image=picture, top=6))
+    assert any("2 of them for 6 classes" in hint for hint in few.hints)
+    _, values = run(image_model([0.0], [1.0], SIX, VALUE_LABELS), RunRequest(image=picture, top=6))
+    for report in (few, values):
+        assert {c.label for c in report.outputs[0].classes} == {""}
 
 
 def test_damaged_metadata_are_left_alone_with_a_hint(picture: str) -> None:

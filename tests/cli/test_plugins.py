@@ -204,6 +204,58 @@ def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(toy: Path, cli: Cl
     assert cli("toy-nothing")[0] == 2
 
 
+GROUP = """
+import click
+from armpy.plugins.hooks import hookimpl
+
+
+@click.group("toys", short_help="Toys.")
+def group():
+    pass
+
+
+@group.command("count")
+def count():
+    click.echo("counted")
+
+
+@hookimpl
+def armpy_add_cli_commands():
+    return group
+"""
+
+JOINS = """
+import click
+from armpy.plugins.hooks import hookimpl
+
+
+@click.command("toys sort", short_help="Sort toys.")
+@click.option("--how", default="by size")
+def sort(how):
+    click.echo(f"sorted {how}")
+
+
+@hookimpl
+def armpy_add_cli_commands():
+    return [sort, click.Command("toys count"), click.Command("balls throw")]
+"""
+
+
+@pytest.mark.parametrize("first", ["joins", "zgroup"])
+def test_a_command_named_after_a_group_joins_another_plugins_group(
+    site: FakeSite, cli: Cli, first: str
+) -> None:
+    for name in sorted(("joins", "zgroup"), key=lambda name: name != first):
+        site.install_plugin(name, JOINS if name == "joins" else GROUP)
+    assert cli("toys", "count")[:2] == (0, "counted\n")
+    assert cli("toys", "sort", "--how", "by age")[:2] == (0, "sorted by age\n")
+    assert "Sort toys." in cli("toys", "--help")[1]
+    _, out, err = cli("--help")
+    assert "sort" not in out
+    assert "the command name 'toys count' is taken" in err
+    assert "no plugin has a group 'balls' for its command 'balls throw'" in err
+
+
 SPOILS_HELP = """
 import click
 from armpy.plugins.hooks import hookimpl
@@ -234,6 +286,18 @@ def test_a_command_that_cannot_be_listed_spoils_no_help(site: FakeSite, cli: Cli
     assert (code, "inspect" in out, "All well." in out) == (0, True, True)
     assert "plugin 'bad' from bad-plugin 1.0 is left out: SystemExit: 5" in err
     assert "plugin 'bad' from bad-plugin 1.0 is left out: ZeroDivisionError" in err
+
+
+def test_what_is_said_of_a_plugin_holds_no_control_characters(site: FakeSite, cli: Cli) -> None:
+    site.install(
+        "odd-vendor",
+        {"\x1b[2Jred": "odd_vendor"},
+        source="raise ValueError('\\x1b[31m')",
+        group="armpy.plugins",
+    )
+    _, _, err = cli("--help")
+    assert r"plugin '\x1b[2Jred' from odd-vendor 1.0 is left out: ValueError: \x1b[31m" in err
+    assert "\x1b" not in err
 
 
 SPOILS_REPORTS = """

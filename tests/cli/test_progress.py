@@ -38,6 +38,13 @@ def test_a_terminal_shows_how_many_steps_are_done() -> None:
     assert not shown.rpartition("2/3")[2].strip()
 
 
+def test_names_of_steps_do_not_control_the_terminal() -> None:
+    stream = Terminal()
+    with progress_shown(stream):
+        report_progress(Progress("Acme", "\x1b[2Jcompiling", 1, 3))
+    assert r"Acme: \x1b[2Jcompiling 1/3" in stream.getvalue()
+
+
 def test_nothing_is_shown_where_there_is_no_terminal() -> None:
     stream = io.StringIO()
     with progress_shown(stream):

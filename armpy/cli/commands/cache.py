@@ -91,7 +91,10 @@ def clear(
     for backend_id, name, count in cleared:
         click.echo(f"{backend_id} {name}: {count} deleted")
     if backends and ModelCache().list_entries():
-        click.echo("whole models: left, with what they have of all backends")
+        click.echo(
+            "whole models: left, with what they have of all backends; "
+            "'armpy cache clear' without --backends deletes them"
+        )
 
 
 def _registry(dynamic_backends_path: tuple[str, ...]) -> BackendRegistry:

@@ -76,6 +76,7 @@ def _print(report: InstallationReport, *, with_tracebacks: bool) -> None:
     for problem in report.problems:
         printer.line(f"problem: {problem}")
     if with_tracebacks:
-        for line in [line for subject in subjects for line in subject.traceback.splitlines()]:
-            printer.line(f"  | {line}")
+        for subject in subjects:
+            for line in subject.traceback.splitlines():
+                printer.line(f"{subject.name} | {line}")
     printer.line(f"problems: {len(report.problems)}")

@@ -132,8 +132,8 @@ def compare(before: str, after: str, top: int, as_json: bool) -> None:
     """Print the changes from BEFORE to AFTER, the largest first.
 
     Times are of one execution. Layers are matched by name; those that a backend computes as one
-    are compared together. Profiles are best made with --repeat: single executions differ by
-    chance.
+    are compared together. Profiles are best made of several executions, see --runs: single ones
+    differ by chance.
     """
     changes = compare_summaries(read_summary(before), read_summary(after))
     if changes.layers and not any(layer.before_us and layer.after_us for layer in changes.layers):
