@@ -135,7 +135,7 @@ def test_tables_show_facts_states_and_problems(tmp_path: Path, cli: Cli) -> None
         "toy front-end toy: toy nets, .toy",
         "problem: Bad: ModuleNotFoundError: No module named 'nothing'. Install the package that "
         "brings the module nothing",
-        "| Traceback (most recent call last):",
+        "Bad | Traceback (most recent call last):",
         "problems: 3",
     ):
         assert row in rows, row
