@@ -218,8 +218,8 @@ class LoadOptions:
     def on(self, runtime: Runtime) -> LoadOptions:
         """The same on a runtime that was made with those of them that are the runtime's."""
         ignored = [name for name, info in OPTIONS.items() if not info.allowed_with_runtime]
-        values: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
-        return replace(self, **values)
+        values: dict[str, Any] = {name: _DEFAULTS[name] for name in ignored}  # Any: by name
+        return replace(self, **values, runtime=runtime)
 
     def cache_key(self) -> tuple[object, ...] | None:
         """The values that decide the compilation; None for a model that is not to be stored."""
