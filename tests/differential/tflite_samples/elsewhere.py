@@ -8,11 +8,14 @@ _LSTM = ("FLOAT32", "FLOAT32 of INT8", "INT8 quantised", "INT8 quantised of INT1
 HELD_ELSEWHERE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "BIDIRECTIONAL_SEQUENCE_LSTM": (("FLOAT32", "FLOAT32 of INT8"), "test_recurrent_networks.py"),
     "BIDIRECTIONAL_SEQUENCE_RNN": (("FLOAT32", "FLOAT32 of INT8"), "test_recurrent_networks.py"),
-    "LSTM": (("FLOAT32", "FLOAT32 of INT8"), "test_recurrent.py"),
-    "RNN": (("FLOAT32", "FLOAT32 of INT8"), "test_recurrent.py"),
+    "LSTM": (("FLOAT32", "FLOAT32 of INT8"), "test_recurrent_networks.py"),
+    "RNN": (("FLOAT32", "FLOAT32 of INT8"), "test_recurrent_networks.py"),
     "SVDF": (("FLOAT32", "FLOAT32 of INT8", "INT8 quantised"), "test_recurrent.py"),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": (_LSTM, "test_recurrent_networks.py"),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": (("FLOAT32", "FLOAT32 of INT8"), "test_recurrent.py"),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (_LSTM, "test_recurrent.py"),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": (
+        ("FLOAT32", "FLOAT32 of INT8"),
+        "test_recurrent_networks.py",
+    ),
     "LOCAL_RESPONSE_NORMALIZATION": (("FLOAT32",), "test_operations.py"),
     "IF": (("any",), "test_control_flow.py"),
     "WHILE": (("any",), "test_control_flow.py"),
