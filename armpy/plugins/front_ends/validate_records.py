@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, SupportsFloat, SupportsIndex, get_args, get_origin, get_type_hints
 
@@ -74,7 +75,7 @@ def _plain(kind: Any, answer: Any) -> Any:  # Any: what a field's annotation sta
         return answer if kind is str else kind(answer)
     if isinstance(kind, type) and is_dataclass(kind):
         _check_type(isinstance(answer, kind), kind.__name__, answer)
-        types = get_type_hints(kind)
+        types = _types_of(kind)
         return kind(**{name: _plain(types[name], getattr(answer, name)) for name in types})
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:  # T | None
@@ -88,6 +89,12 @@ def _plain(kind: Any, answer: Any) -> Any:  # Any: what a field's annotation sta
     if parts[1] is Ellipsis:  # tuple[T, ...]
         return tuple(_plain(parts[0], item) for item in answer)
     return tuple(_plain(part, item) for part, item in zip(parts, answer, strict=True))
+
+
+@cache
+def _types_of(kind: type) -> Mapping[str, Any]:  # Any: as above
+    """Return the types of a record's fields, evaluated once: a file may have many records."""
+    return get_type_hints(kind)
 
 
 def _check_type(fits: bool, expected: str, answer: object) -> None:
