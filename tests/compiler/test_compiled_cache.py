@@ -26,7 +26,7 @@ from armpy.backend import (
     SavedProgram,
 )
 from armpy.compiler import OptimizerOptions
-from armpy.errors import BackendCapabilityError, BackendError
+from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
@@ -306,6 +306,21 @@ def test_caching_that_is_switched_off_keeps_nothing(
     monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
     load(npu(), tmp_path)
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"folder": "x", "token": b"short"}, "token"),
+        ({"token": bytes(32)}, "folder"),
+        ({"limit_bytes": 0}, "limit_bytes"),
+        ({"folder": "null\0byte"}, "folder"),
+        ({"folder": 3}, "folder"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(fields: dict[str, object], where: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"^{where}: "):
+        CompilationCaching(**fields)  # type: ignore[arg-type]  # the test's point
 
 
 class Slope(float):

@@ -133,3 +133,21 @@ def test_the_validator_finds_every_kind_of_wrong_answer(
 ) -> None:
     with pytest.raises(MemoryValidationError, match=f"^memory strategy Answering: {text}"):
         StrategyValidator(Answering(answer)).optimize([A, B, C])
+
+
+def test_on_one_axis_blocks_of_a_bin_may_never_live_together_even_side_by_side() -> None:
+    side_by_side = one_bin(A, replace(B, offset=128), replace(C, offset=192))
+    several = StrategyValidator(Answering(side_by_side))
+    assert len(several.optimize([A, B, C])) == 1
+    single = StrategyValidator(Answering(side_by_side, PackingType.SINGLE_AXIS))
+    with pytest.raises(MemoryValidationError, match="blocks of a bin overlap"):
+        single.optimize([A, B, C])
+
+
+def test_offsets_that_are_not_aligned_are_rejected() -> None:
+    def answer(blocks: Sequence[MemBlock]) -> list[MemBin]:
+        return [MemBin((replace(blocks[0], offset=8),), 256)]
+
+    text = "^memory strategy Answering: an offset is not aligned. Expected multiples of 64"
+    with pytest.raises(MemoryValidationError, match=text):
+        pack([A], Answering(answer))

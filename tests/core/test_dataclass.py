@@ -157,6 +157,12 @@ def test_methods_that_a_class_has_stay() -> None:
     assert (Odd(1), hash(Odd(3)), repr(Odd(2))) == (Odd(5), 1, "even")
 
 
+def test_an_object_that_contains_itself_is_shown() -> None:
+    point = _point(ours.dataclass, {})(1)
+    point.names.append(point)
+    assert "names=[...]" in repr(point)
+
+
 def test_methods_are_compiled_at_their_first_use() -> None:
     kind = _point(ours.dataclass, {"frozen": True, "slots": True})
     names = ("__init__", "__repr__", "__eq__", "__hash__")
@@ -237,6 +243,20 @@ def test_a_frozen_class_cannot_have_its_own_way_to_set_attributes(decorator: Dec
 
     with pytest.raises(TypeError, match="__setattr__"):
         decorator(frozen=True)(Plain)
+
+
+@BOTH
+def test_subclasses_that_are_no_dataclasses_have_attributes_of_their_own(
+    decorator: Decorator,
+) -> None:
+    class Marked(_point(decorator, {"frozen": True})):  # type: ignore[misc]  # as above
+        """A place with a mark."""
+
+    marked = Marked(1)
+    marked.mark = "here"
+    del marked.mark
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        marked.x = 2
 
 
 def test_methods_are_written_where_the_module_is_no_longer_known() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import compileall
 import importlib
 import pickle
 import pkgutil
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -180,6 +182,16 @@ def test_armpy_can_be_used_from_a_zip_file(tmp_path: Path) -> None:
             if path.suffix in {".py", ".pyi"}:
                 archive.write(path, path.relative_to(ROOT))
     assert "armpy.zip" in run(USE, tmp_path / "armpy.zip")
+
+
+@pytest.mark.slow
+def test_armpy_can_be_used_without_its_text(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "armpy", tmp_path / "armpy", ignore=shutil.ignore_patterns("*.pyc"))
+    assert compileall.compile_dir(tmp_path, quiet=2, legacy=True)
+    for path in (tmp_path / "armpy").rglob("*.py"):
+        path.unlink()
+    code = USE.replace('and "armpy.ops.lstm" not in sys.modules', "")
+    assert run(code, tmp_path).endswith("__init__.pyc")
 
 
 def test_a_name_of_a_module_that_another_thread_imports_is_waited_for(

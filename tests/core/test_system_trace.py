@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,6 +126,30 @@ def test_a_forked_child_marks_with_its_own_number(
     assert marks(marker)[-2:] == ["B|4711|child", "E|4711"]
 
 
+def test_a_missing_marker_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    set_system_trace("marks", [str(tmp_path / "absent"), str(tmp_path / "other")])
+    for _ in range(2):
+        with trace_section("a"):
+            pass
+    (record,) = caplog.records
+    assert (record.levelno, record.name) == (logging.WARNING, "armpy.core.system_trace")
+    text = record.getMessage()
+    lacks = "Windows has no such file" if sys.platform == "win32" else "No such file"
+    assert text.startswith(f"ARMPY_SYSTEM_TRACE: no sections are marked: {lacks}")
+    assert str(tmp_path / "absent") in text
+
+
+@NEEDS_TRACE_FILES
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+def test_a_marker_that_refuses_lines_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    set_system_trace("marks", ["/dev/full"])
+    with trace_section("a"), trace_section("b"):
+        pass
+    (record,) = caplog.records
+    assert "no more sections are marked: No space left on device: /dev/full" in record.getMessage()
+    assert not has_marks()
+
+
 @NEEDS_TRACE_FILES
 def test_perf_gets_names_of_compiled_code(tmp_path: Path) -> None:
     set_system_trace("perf", maps_folder=str(tmp_path))
@@ -163,3 +190,22 @@ def test_a_map_that_is_not_the_users_own_is_left_alone(
     assert "perf gets no names of compiled code" in record.getMessage()
     assert str(path) in record.getMessage()
     assert other.read_text() == "precious"
+
+
+@NEEDS_TRACE_FILES
+@pytest.mark.slow
+def test_the_environment_is_read_by_the_first_runtime(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    marker.touch()
+    program = (
+        "from armpy.core import system_trace as t; import sys\n"
+        f"t.set_system_trace.__defaults__ = ([{str(marker)!r}], '')\n"
+        "from armpy.execution import Runtime, RuntimeOptions\n"
+        "Runtime(RuntimeOptions(backends=['CpuRef']))\n"
+        "with t.trace_section('here'): pass\n"
+    )
+    environment = {**os.environ, "ARMPY_SYSTEM_TRACE": "marks"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
+    lines = marks(marker)
+    assert [line.split("|", 2)[0] for line in lines] == ["B", "E"]
+    assert lines[0].endswith("|here")

@@ -15,7 +15,7 @@ from armpy import DataType, Model, Network, TensorInfo
 from armpy.core.vlog import TAGS, is_on, set_vlog, vlog
 from armpy.execution import Runtime, RuntimeOptions
 from armpy_testing.backends.device_memory import BufferDevice
-from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +117,18 @@ def test_layers_that_a_processor_executes_are_logged_each_time(
     messages = [record.getMessage() for record in caplog.records if "vlog" in record.name]
     assert len(messages) == 2  # a call, and a bound one
     assert all(text.startswith("CpuRef: ") and "'twice'" in text for text in messages)
+
+
+def test_executions_that_fail_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    set_vlog("execution")
+    npu = FakeBackend("Npu", faults={"execute": armpy.BackendError("on fire")})
+    with runtime_of(npu) as runtime, pytest.raises(armpy.BackendError, match="on fire"):
+        run(runtime)
+    messages = [record.getMessage() for record in caplog.records if "vlog" in record.name]
+    assert len(messages) == 2
+    assert "begins" in messages[0]
+    assert "failed after" in messages[1]
+    assert "on fire" in messages[1]
 
 
 PROGRAM = """

@@ -108,6 +108,23 @@ def test_fields_that_are_no_errors_end_the_worker_with_one_clear_error(
     assert not worker.is_running
 
 
+def test_texts_of_an_error_can_be_printed() -> None:
+    fields = {"kind": "BackendError", "failed": "a\ud800b\x1b[31m\nc"}
+    assert error_from_fields(fields).failed == "a\ufffdb\ufffd[31m\nc"
+
+
+class OddError(Exception):
+    """An error that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise ValueError("not today")
+
+
+def test_error_that_cannot_say_what_it_is_comes_with_its_class() -> None:
+    assert error_as_fields(OddError())["failed"] == "it raised one of OddError"
+    assert error_as_fields(ArmpyError(""))["failed"] == "it raised ArmpyError"
+
+
 def test_worker_without_descriptors_says_so_and_is_ended(worker: Worker) -> None:
     ask(worker, "take_descriptors")
     with open(os.devnull) as file, pytest.raises(DeadObjectError, match="no file descriptors"):

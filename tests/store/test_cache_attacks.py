@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from armpy import CompilationCaching
 from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
 from armpy.compiler import OptimizerOptions
+from armpy.compiler.compiled_cache import CompiledFiles, CompiledParts, Key, LookedUp
 from armpy.execution import NetworkProperties
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
@@ -173,6 +175,40 @@ def test_the_credulous_backend_would_be_wrong_without_checks(tmp_path: Path) -> 
     parts = {"factor": floats(20).tobytes(), "summand": floats(3).tobytes()}
     factor, _ = constants_of(CredulousPrograms().load(SavedProgram({}, parts)))
     assert factor.tolist() == [20]
+
+
+PIECE = {"layers": [0, 1], "shapes": [[3]], "working_bytes": 0, "code": [], "views": {}}
+ODD_HEADS: list[object] = [
+    *(None, {}, {"pieces": [], "untouched": []}, {"pieces": [], "untouched": [[9]]}),
+    {"pieces": [PIECE | {"about": {}, "data": ["factor"]}], "untouched": []},
+    {"pieces": [PIECE | {"about": {}, "data": None}], "untouched": []},
+    {"pieces": [PIECE | {"about": {}, "data": [], "shapes": [3]}], "untouched": []},
+]
+"""What the files may say of a part in another layout."""
+
+
+def with_head(head: object) -> Callable[[CompiledParts, Key], LookedUp]:
+    """`CompiledParts.look_up`, finding a part whose files say something else of it."""
+    look_up = CompiledParts.look_up
+
+    def look_up_changed(parts: CompiledParts, key: Key) -> LookedUp:
+        looked_up = look_up(parts, key)
+        assert looked_up.files is not None
+        model = [json.dumps(head).encode(), *looked_up.files.model[1:]]
+        return looked_up._replace(files=CompiledFiles(model, looked_up.files.data))
+
+    return look_up_changed
+
+
+@pytest.mark.parametrize("head", ODD_HEADS, ids=str)
+def test_what_is_kept_in_another_layout_is_compiled_anew(head: object, tmp_path: Path) -> None:
+    run(tmp_path, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompiledParts, "look_up", with_head(head))
+        result, is_hit = run(tmp_path, 2)
+    assert not is_hit
+    np.testing.assert_array_equal(result, expected(2))
+    assert run(tmp_path, 2)[1]
 
 
 def test_files_that_were_not_written_together_are_not_used(tmp_path: Path) -> None:
