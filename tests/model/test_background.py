@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,24 @@ def test_shapes_that_come_later_are_compiled_in_the_background(
 
 
 @pytest.mark.slow
+def test_bound_executions_and_working_memory_stay_what_they_were_made_for(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    with load(path) as model:
+        array = X.copy()
+        execution, memory = model.bind({"x": array}), model.create_working_memory()
+        assert execution()["y"].tolist() == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        array[:] = 3
+        assert execution()["y"].tolist() == [6, 6]
+        assert model.run({"x": X}, memory=memory)["y"].tolist() == SLOW
+        assert model.bind({"x": X.copy()})()["y"].tolist() == FAST
+        with model.create_working_memory() as newer:
+            assert model.run({"x": X}, memory=newer)["y"].tolist() == FAST
+
+
+@pytest.mark.slow
 def test_what_fails_to_compile_stays_where_it_is_and_says_so(
     compiler: GatedCompiler, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -304,6 +323,21 @@ def test_the_thread_that_compiles_has_not_the_caller_s_context(
     assert postpones == [False]
 
 
+def test_where_no_interpreter_can_be_started_this_process_compiles(
+    compiler: GatedCompiler, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with load(path) as model:
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+        assert model.placement is not None
+        assert model.placement.compilation is not None
+        assert "can start no interpreter" in model.placement.compilation.where
+    assert compiler.compiled == [os.getpid()]
+
+
 def test_without_a_folder_to_write_to_this_process_compiles(
     compiler: GatedCompiler, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +363,15 @@ def test_what_another_process_cannot_have_is_compiled_here(
         model.warm_up()
         assert answer(model, X) == FAST
     assert compiler.compiled == [os.getpid()]
+
+
+@pytest.mark.slow
+def test_closing_ends_the_process_that_compiles(compiler: GatedCompiler, path: Path) -> None:
+    model = load(path)
+    wait_for(lambda: compiler.begun)
+    model.close()
+    await_end(compiler.begun[0])
+    assert compiler.compiled == []
 
 
 _APPLICATION = """\
@@ -401,12 +444,64 @@ def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compil
             os.kill(child, signal.SIGKILL)
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing stops a process here")
+def test_a_process_that_is_stopped_before_it_reads_its_request_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    request = compile_process.CompileRequest(partial(len, bytes(1 << 22)), None, ("Gated",))
+    process = compile_process.CompileProcess(request)
+    os.kill(process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(compile_process, "_LONGEST_SILENCE_S", 0.1)
+    assert "has not answered" in process.outcome().unfit
+    await_end(process.pid)
+
+
+@pytest.mark.slow
+def test_models_that_wait_for_their_turn_have_no_process(
+    compiler: GatedCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: list[int] = []
+    most: list[int] = []
+
+    class NotingProcess(compile_process.CompileProcess):
+        def __init__(self, request: compile_process.CompileRequest) -> None:
+            super().__init__(request)
+            running[:] = [*filter(is_running, running), self.pid]
+            most.append(len(running))
+
+    monkeypatch.setattr(tiers, "CompileProcess", NotingProcess)
+    models = []
+    for count in (1, 2):
+        path = tmp_path / f"{count}.tflite"
+        path.write_bytes(doubled((count,)))
+        models.append(load(path))
+    wait_for(lambda: compiler.begun)
+    assert most == [1]
+    compiler.open_gate()
+    for model in models:
+        model.warm_up(timeout_s=120)
+        model.close()
+    assert most == [1, 1]
+
+
 def test_the_outcome_of_a_process_that_dies_is_an_error() -> None:
     request = compile_process.CompileRequest(os.abort, None, ("Gated",))
     outcome = compile_process.CompileProcess(request).outcome()
     assert isinstance(outcome.error, BackendError)
     code = 3 if sys.platform == "win32" else -6
     assert f"exit code {code}" in str(outcome.error)
+
+
+def test_only_so_many_shapes_are_compiled_in_the_background(
+    compiler: GatedCompiler, tmp_path: Path
+) -> None:
+    path = tmp_path / "open.tflite"
+    path.write_bytes(doubled((1,), (-1,)))
+    options = armpy.RuntimeOptions(BACKENDS, program_cache_size=1)
+    with armpy.Runtime(options) as runtime, load(path, backends=None, runtime=runtime) as model:
+        assert answer(model, floats(1)) == [2]
+        compiler.open_gate()
+        assert answer(model, floats(1, 2, 3)) == [1 + ADDED, 2 + ADDED, 3 + ADDED]
 
 
 @pytest.mark.slow
@@ -440,3 +535,33 @@ def armpy_command(path: Path, *arguments: str) -> str:
         os.close(ends[0])
     assert process.returncode == 0
     return text.decode()
+
+
+@pytest.mark.slow
+def test_the_command_answers_a_person_before_it_compiles(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    pytest.importorskip("click")
+    compiler.open_gate()
+    text = armpy_command(path)
+    assert "CpuRef 2" in text
+    assert "compiling for the next time" in text
+    assert len(compiler.compiled) == 1
+    assert "Gated 2" in armpy_command(path)
+    assert len(compiler.compiled) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [("--json",), ("--repeat", "2")],
+)
+def test_the_command_waits_where_programs_read_or_time_is_measured(
+    compiler: GatedCompiler, path: Path, arguments: tuple[str, ...]
+) -> None:
+    pytest.importorskip("click")
+    compiler.open_gate()
+    text = armpy_command(path, *arguments)
+    assert "Gated" in text
+    assert "CpuRef 2" not in text
+    assert "compiling for" not in text

@@ -8,6 +8,7 @@ refused.
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from armpy_reference import ReferenceBackend
 
 import armpy
 from armpy import CompilationCaching, FileFit, Model, Network, Runtime, RuntimeOptions
-from armpy.backend import IBackendInternal, ProgramCheck, ProgramFit
+from armpy.backend import IBackendInternal, ProgramCheck, ProgramFit, ReasonCode, Support
 from armpy.errors import ArmpyError, BackendError, DeviceNotFoundError
 from armpy.ops import FullyConnected
 from armpy.plugins import BackendRegistry
@@ -29,6 +30,7 @@ from armpy_testing.backends.scripted_backend import (
     Call,
     Script,
     ScriptedBackend,
+    answers,
     declaration,
     raises,
 )
@@ -411,3 +413,15 @@ def test_the_answer_is_what_loading_on_a_vendors_device_does(
         assert reason in answer.reason
     backends = None if device is None else [device, "CpuRef"]
     assert fit_as_loaded(path, partial(load_on, registry, backends)) is answer.fit
+
+
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_layers_that_no_backend_here_takes_do_not_fit(is_installed: bool, of_vendor: Path) -> None:
+    refuses = answers(Support.no(ReasonCode.DEVICE, "it is busy"))
+    registry = registry_of(ScriptedBackend("Other", {"support": refuses}))
+    if is_installed:
+        registry = registry_with({"check": raises(GONE), "support": refuses})
+    answer = armpy.check(of_vendor, registry=registry)
+    assert answer.fit is fit_as_loaded(of_vendor, partial(load_on, registry, None)) is FileFit.UNFIT
+    name = "Npu" if is_installed else "Other"
+    assert re.match(f"no backend here takes .*'add_0' \\({name}: it is busy\\)", answer.reason)

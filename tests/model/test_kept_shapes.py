@@ -13,6 +13,7 @@ from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.model import model_files
 from armpy.model.archive import kept_models
 from armpy.model.archive.model_cache import shapes_path
+from armpy.model.light_network import MOST_SHAPES
 from armpy.store.archive.container import open_container, write_container
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_models import use_own_model_cache
@@ -123,6 +124,21 @@ def test_a_kept_model_is_prepared_for_what_is_kept(
             model.prepare({"x": (3, 4)})
 
 
+def test_a_kept_model_warms_up_for_what_is_kept(
+    dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(dense, (2, 5))
+    with armpy.load(dense) as model:
+        model.warm_up([{"x": (2, 4)}, {"x": (5, 4)}])
+        assert model.is_light
+        assert bits(model, 2) == expected[2]
+        with pytest.raises(InvalidArgumentError, match="so many shapes"):
+            model.warm_up([{"x": (2, 4)}] * (MOST_SHAPES + 1))
+    read_no_more(monkeypatch)
+    with armpy.load(dense) as model, pytest.raises(AssertionError, match="the file is read"):
+        model.warm_up([{"x": (2, 4)}, {"x": (3, 4)}])
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", ["shorter", "empty", "another byte", "another shape's"])
 def test_damaged_programs_cost_time_alone(dense: Path, cache: Path, damage: str) -> None:
@@ -188,6 +204,18 @@ def test_of_many_shapes_the_latest_stay(
     assert shapes_file(cache, 3).exists()
 
 
+def test_programs_take_no_more_than_one_model_may(
+    dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(dense, (1,))
+    size = shapes_file(cache, 1).stat().st_size
+    os.utime(shapes_file(cache, 1), (1, 1))
+    monkeypatch.setattr(kept_models, "LIMIT_BYTES", 6 * size)
+    answers(dense, (2,))
+    assert not shapes_file(cache, 1).exists()
+    assert shapes_file(cache, 2).exists()
+
+
 def test_programs_that_are_too_large_are_not_even_written(
     dense: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +232,16 @@ def test_programs_that_are_too_large_are_not_even_written(
     monkeypatch.setattr(kept_models, "LIMIT_BYTES", size)  # of all models: this one has a quarter
     answers(dense, (2,))
     assert written == ["model", "shapes"]
+
+
+@pytest.mark.slow
+def test_more_shapes_than_stay_prepared_all_answer(dense: Path) -> None:
+    counts = tuple(range(1, MOST_SHAPES + 3))
+    with armpy.load(dense.read_bytes(), memory_limit_bytes=1 << 31) as model:
+        expected = {count: bits(model, count) for count in counts}
+    for count in counts:  # each in a load of its own, so that all are kept
+        answers(dense, (count,))
+    assert answers(dense, counts * 2) == expected
 
 
 def save_expanded(path: Path) -> Path:

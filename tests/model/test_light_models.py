@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import armpy
 from armpy import Model
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from tests.support.prepared_models import (
     BATCH,
     inputs_of,
@@ -274,6 +275,38 @@ def test_many_threads_that_need_the_whole_network_load_it_once(path: Path) -> No
             thread.join()
     assert results == [expected] * 8
     assert len(models) == 1
+
+
+def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None:
+    import armpy.model.archive.reload as loading
+
+    load_ordinary = loading.load_ordinary
+    is_loading, may_go_on = threading.Event(), threading.Event()
+    models: list[Model] = []
+
+    def slow(file: Any) -> Model:
+        is_loading.set()
+        may_go_on.wait(60)
+        models.append(load_ordinary(file))
+        return models[-1]
+
+    def prepare() -> None:
+        with suppress(InvalidArgumentError):  # it may be closed before it begins with that
+            model.prepare({"x": (5, 4), "more": (5, 3)})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "load_ordinary", slow)
+        model = armpy.load(path)
+        loader = threading.Thread(target=prepare)
+        loader.start()
+        assert is_loading.wait(60)
+        closer = threading.Thread(target=model.close)
+        closer.start()
+        may_go_on.set()
+        loader.join()
+        closer.join()
+    assert model.is_closed
+    assert models[0].runtime.is_closed
 
 
 def test_a_whole_network_that_cannot_be_loaded_leaves_the_light_one(path: Path) -> None:

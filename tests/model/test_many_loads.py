@@ -169,6 +169,21 @@ def test_code_of_a_closed_model_is_unmapped(path: Path) -> None:
     assert code_bytes() == before
 
 
+def test_a_function_that_outlives_its_model_has_its_code(path: Path) -> None:
+    model = armpy.load(path)
+    data = zeros(model)
+    expected = model.run(data)["y"]
+    out = {"y": np.empty_like(expected)}
+    bound = model.bind(data, out)
+    del model
+    gc.collect()
+    before = code_bytes()
+    bound()
+    np.testing.assert_array_equal(out["y"], expected)
+    del bound
+    assert code_bytes() < before
+
+
 @pytest.mark.slow
 def test_code_that_threads_run_stays_while_others_close_models(path: Path) -> None:
     """Workers run code of the model that they were started for, and serve those that follow."""

@@ -12,9 +12,11 @@ from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
+from armpy.ops import Activation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import (
+    CountingManager,
     FakeBackend,
     Handles,
     Outputs,
@@ -220,6 +222,12 @@ def test_networks_share_the_variables_of_one_key() -> None:
     np.testing.assert_array_equal([alone(), apart()], [[0, 0], [0, 0]])
 
 
+def test_models_on_two_runtimes_share_no_variables() -> None:
+    first = Model(keyed((2,), "k"), runtime_of())
+    with pytest.raises(InvalidArgumentError, match="on two runtimes cannot share variables"):
+        Model(keyed((2,), "k"), runtime_of(), shares_state_with=first)
+
+
 def test_a_shared_variable_is_of_one_shape() -> None:
     runtime = runtime_of()
     first = Model(keyed((2,), "k"), runtime)
@@ -273,6 +281,19 @@ def test_a_workload_that_raises_is_named_with_its_layer_and_the_model_works_afte
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     backend.fails = False
     np.testing.assert_array_equal(model(floats(1, 1, 1, 1)), [5, 5, 5, 5])
+
+
+def test_memory_that_cannot_be_acquired_is_an_error_and_the_rest_is_given_back() -> None:
+    first, second = CountingManager(), CountingManager({"acquire": ValueError("full")})
+    runtime = runtime_of(
+        FakeBackend("A", {Activation}, memory_manager=first),
+        FakeBackend("B", memory_manager=second),
+    )
+    model = Model(diamond(), runtime)
+    for _ in range(2):
+        with pytest.raises(BackendError, match=r"^B / acquire: .*ValueError\('full'\)"):
+            model(floats(1, 1, 1, 1))
+        assert (first.held, second.held) == (0, 0)
 
 
 def test_a_closed_model_cannot_be_used_and_its_network_is_unloaded() -> None:

@@ -192,6 +192,23 @@ def test_state_that_cannot_be_shared_is_an_error() -> None:
         model.run({"x": floats(0)}, ["following"])
 
 
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["doubel"], "no such tensor.*Did you mean 'double'"),
+        (["zzzzz"], "Expected 'y', 'x', .*; got 'zzzzz'"),
+        ("double", "outputs are not given by name.*got 'double'"),
+        ([1], "got list"),
+    ],
+)
+def test_a_name_that_no_tensor_has_is_refused(names: Any, message: str) -> None:
+    with (
+        on_reference(two_steps()) as model,
+        pytest.raises(InvalidArgumentError, match=message),
+    ):
+        model.run({"x": floats(-3, 0, 2)}, names)
+
+
 def test_variants_are_kept_while_they_are_lately_used_and_unloaded_after_that() -> None:
     net = Network("many")
     value = net.input("x", f32(1))
