@@ -195,6 +195,14 @@ def test_a_program_of_a_compiled_file_is_compiled_and_no_other(
     assert placement_of(model).layers_by_backend == {"Engine": 8}
 
 
+def test_a_saved_program_of_another_version_of_the_engine_is_not_used() -> None:
+    armpy.Model(doublings(8), runtime_of(Counting()))
+    backend = Counting()
+    backend.engine.describe = lambda options: {"version": "2"}  # type: ignore[method-assign]
+    armpy.Model(doublings(8), runtime_of(backend))
+    assert backend.calls == [8, b"double"]
+
+
 def test_a_refusal_names_the_operation_its_types_and_shapes_and_the_engine_s_error() -> None:
     class Differing(EngineBackend):
         def find_difference(self, *_: object) -> str:

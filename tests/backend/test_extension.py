@@ -104,6 +104,27 @@ def test_a_name_that_is_no_reversed_domain_is_refused(name: object) -> None:
         Extension(name)  # type: ignore[arg-type]
 
 
+def test_numbers_within_an_extension_have_16_bits() -> None:
+    assert ExtensionOperandType(0xFFFF, "LAST", True, 1).id == 0xFFFF
+    for number in (-1, 0x10000, True, "1"):
+        with pytest.raises(InvalidArgumentError, match=r"'T': .*Expected 0 to 65535; got"):
+            ExtensionOperandType(number, "T", True, 1)  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgumentError, match=r"'O': .*Expected 0 to 65535; got"):
+            ExtensionOperation(number, "O", create)  # type: ignore[arg-type]
+
+
+def test_an_element_has_at_least_one_byte() -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"'T': the size .*Expected 1 byte or more; got 0"
+    ):
+        ExtensionOperandType(0, "T", True, 0)
+
+
+def test_an_operation_needs_something_that_creates_it() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"'O': `create` is not callable. Got None"):
+        ExtensionOperation(0, "O", None)  # type: ignore[arg-type]
+
+
 def test_two_types_with_one_number_are_refused() -> None:
     types = [ExtensionOperandType(3, name, True, 1) for name in ("A", "B")]
     with pytest.raises(InvalidArgumentError, match=r"operand_types: 'A' and 'B' have the same .*3"):

@@ -122,5 +122,12 @@ def test_what_is_no_file_descriptor_is_refused(descriptor: int, source: str) -> 
         ExternalMemory.of_file_descriptor(descriptor, 4, source=MemorySource[source])
 
 
+def test_other_libraries_see_the_bytes_in_place(eight: ExternalMemory) -> None:
+    np.asarray(eight)[:] = range(1, 9)
+    assert np.from_dlpack(eight).tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    constant = ExternalMemory.of_array(np.frombuffer(b"abcd", np.uint8))
+    assert np.asarray(constant).tobytes() == b"abcd"
+
+
 def test_an_empty_tensor_needs_no_map(eight: ExternalMemory) -> None:
     assert ExternalMemory.of_file_descriptor(eight.file_descriptor, 0).map().shape == (0,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -187,6 +188,42 @@ def test_a_null_instance_is_an_error_only_when_it_is_asked_for(tmp_path: Path) -
     with pytest.raises(BackendUnavailableError, match="backend_factory returned None"):
         registry.get("Null")
     assert private_modules() == set()
+
+
+BROKEN = {
+    "import error": ("import no_such_module", "No module named 'no_such_module'", "no_such_module"),
+    "syntax error": ("def (", r"SyntaxError: invalid syntax \(Arm_Bad_backend.py, line 1\)", ""),
+    "odd exception": ("raise type('Odd', (BaseException,), {})", "Odd", ""),
+    "no text": (
+        "class E(Exception):\n    def __str__(self): raise SystemError\nraise E",
+        "E, whose text cannot be read: SystemError",
+        "",
+    ),
+    "factory raises": (module_source("Bad", extra="def backend_factory(): exit(3)"), "Exit: 3", ""),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_module_stops_no_other_and_no_runtime(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, reason, missing = BROKEN[name]
+    write_module(tmp_path, "Arm_Bad_backend", source)
+    write_module(tmp_path, "Arm_Good_backend", module_source("Good"))
+    registry = discover(tmp_path)
+    runtime = Runtime(RuntimeOptions(registry=registry))
+    assert "Good" in runtime.get_device_spec().supported_backends
+    bad = from_directories(registry)[f"{tmp_path.name}/Arm_Bad_backend.py"]
+    assert bad.status is CandidateStatus.FAILED
+    assert bad.missing_module == missing
+    assert "Traceback" in bad.traceback
+    with pytest.raises(BackendUnavailableError, match=reason):
+        registry.get("Bad")
+    assert {module.count(".") for module in private_modules()} == {1}
+    assert len(private_modules()) == 1
+    warnings = [r.message for r in caplog.records if r.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert f"from {bad.path} is left out: {bad.reason}" in warnings[0]
 
 
 def test_the_users_interrupt_is_passed_on_and_the_module_can_be_tried_again(tmp_path: Path) -> None:

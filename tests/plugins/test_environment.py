@@ -126,6 +126,15 @@ def test_variables_change_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert environment_digest() != before
 
 
+@pytest.mark.parametrize("name", ["ARMPY_CACHE_DIR", "ARMPY_COMPILED_CACHE", "ARMPY_VLOG"])
+def test_variables_of_caches_and_logging_do_not(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = environment_digest()
+    monkeypatch.setenv(name, "off" if name == "ARMPY_COMPILED_CACHE" else str(tmp_path / "x"))
+    assert environment_digest() == before
+
+
 def test_what_the_trust_file_says_changes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

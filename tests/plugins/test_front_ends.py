@@ -293,6 +293,24 @@ def test_signatures_of_a_plugins_format_share_their_variables() -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (3, "the answer has the wrong type. Expected a list of ModelSignature; got 3"),
+        (["a"], "a signature has the wrong type"),
+        ([ModelSignature("a", 3, ())], r"the front-end raised TypeError"),  # type: ignore[arg-type]
+        ([ModelSignature("a", (), ())] * 2, "two signatures have one name"),
+    ],
+)
+def test_nonsense_for_signatures_is_an_error_that_names_the_front_end(
+    answer: Any, text: str
+) -> None:
+    model = load(toy(signatures=lambda file: answer))
+    with pytest.raises(ParserError, match=f"{WHERE}: {text}"):
+        _ = model.signatures
+    model.close()
+
+
+@pytest.mark.parametrize(
     ("fields", "text"),
     [
         ({"name": "Toy"}, "its name cannot be used. Expected lower case"),
@@ -329,6 +347,22 @@ def test_a_front_end_whose_options_cannot_be_used_is_left_out(
     runtime = runtime_with(toy(options=options))
     with pytest.raises(ParserError, match=f"Left out is .*{text}"):
         taken_by(runtime, b"TOY1")
+
+
+def test_what_a_parser_does_to_its_options_is_not_done_to_the_next_signature() -> None:
+    seen: list[object] = []
+
+    def parse(file: ModelFile, settings: ParseSettings) -> Network:
+        options: Any = settings.options  # Any: not to be changed
+        seen.append(options["depth"])
+        options["depth"] = 9
+        return relu_network(file, settings)
+
+    names = [ModelSignature(name, ("x",), ("y",)) for name in "ab"]
+    front_end = toy(parse, options=(BackendOption("depth", 2, ""),), signatures=lambda file: names)
+    with load(front_end, signature="a") as model:
+        model.signature("b")
+    assert seen == [2, 2]
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,12 @@ def test_a_pinned_plugin_is_loaded_from_what_was_hashed(site: FakeSite, tmp_path
     assert "the trust file pins" in plugin.reason
 
 
+@pytest.mark.parametrize("value", ['plugins = "toy"', "plugins = [1]"])
+def test_a_malformed_list_of_plugins_stops_the_runtime(tmp_path: Path, value: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="a list of plugins' names"):
+        BackendRegistry.discover(trust(tmp_path, value))
+
+
 def test_two_threads_that_load_at_once_import_a_plugin_once(site: FakeSite) -> None:
     counter = "import builtins; builtins.toy_imports = getattr(builtins, 'toy_imports', 0) + 1\n"
     site.install_plugin("toy", counter + "import time; time.sleep(0.2)\n" + toy_plugin())
@@ -286,6 +292,13 @@ def armpy_configure_runtime(options):
     module = site.install_plugin("nested", source)
     Runtime().close()
     assert len(sys.modules[module].calls) == 1
+
+
+def test_a_plugin_that_loads_a_model_while_it_is_imported_is_no_problem(site: FakeSite) -> None:
+    source = f"import armpy\narmpy.load({str(DIGITS)!r}, backends=['CpuRef']).close()\n"
+    site.install_plugin("eager", source + toy_plugin("eager", "EAG1"))
+    site.install_plugin("toy", toy_plugin())
+    np.testing.assert_array_equal(run_toy(), RELU_X)
 
 
 def test_an_application_registers_a_plugin_by_hand() -> None:
