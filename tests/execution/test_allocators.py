@@ -169,6 +169,23 @@ def test_an_array_that_cannot_be_used_goes_back(memory: object, text: str) -> No
     assert [m is memory for m in giving.freed] == [True] * (memory is not None)
 
 
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (None, "wrong type. Expected ExternalMemory; got None"),
+        (ExternalMemory.of_array(ALIGNED[:99]), "Expected 100 bytes of .*got 99 bytes"),
+        (ExternalMemory.of_array(ALIGNED[1:101]), "aligned to 64"),
+        (ExternalMemory(MemorySource.DMA_BUF, 100, None, 5, 0), "got 100 bytes of MemorySource.D"),
+    ],
+)
+def test_external_memory_that_cannot_be_used_goes_back(memory: object, text: str) -> None:
+    giving = Giving()
+    giving.external = memory
+    with pytest.raises(BackendError, match=f"^Npu's allocator / allocate_external: .*{text}"):
+        CheckedAllocator("Npu's allocator", giving).allocate_external(100, 64)
+    assert [m is memory for m in giving.freed] == [True] * (memory is not None)
+
+
 def test_what_goes_wrong_when_memory_goes_back_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     class Clinging(WatchedAllocator):
         def free(self, memory: Array) -> None:

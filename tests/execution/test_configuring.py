@@ -92,6 +92,14 @@ def test_of_two_plugins_the_first_counts() -> None:
     assert runtime({"num_threads": 3}, {"num_threads": 4}).options.num_threads == 3
 
 
+def test_options_of_backends_are_joined_one_by_one() -> None:
+    configured = runtime(
+        {"backend_options": {"A": {"size": 5, "name": "plugin"}}},
+        backend_options={"A": {"name": "mine"}},
+    )
+    assert configured.options.backend_options == {"A": {"size": 5, "name": "mine"}}
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from armpy_testing.models.control_flow import (
     BOOL,
     chosen,
     counter,
+    doubling,
     graph_of,
     growing,
     loaded,
@@ -108,6 +110,33 @@ class TestTimeouts:
         model = Model(growing(200, is_read=True), runtime_of(loop_timeout_s=0.1))
         with pytest.raises(ExecutionTimeoutError, match=r"within 0.1 s"):
             model(ints(0), floats(7))
+
+    def test_choices_in_choices_end_in_time(self) -> None:
+        """31 levels, each of which runs the next one twice, would take for ever."""
+        np.testing.assert_array_equal(Model(doubling(5), runtime_of())(YES, ints(0)), [32])
+        model = Model(doubling(31), runtime_of(loop_timeout_s=0.1))
+        started = time.monotonic()
+        with pytest.raises(
+            ExecutionTimeoutError,
+            match=r"^If '(one|other)' / .*within 0.1 s .*; got more choices to make",
+        ):
+            model(YES, ints(0))
+        assert time.monotonic() - started < 10
+
+    def test_loops_one_behind_the_other_have_the_whole_time_each(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So that NNAPI's time-out is that of every loop."""
+        seconds = itertools.count()
+        graph = graph_of(
+            [i32(1)], lambda net, i: net.add(counter(12), net.add(counter(6), i, name="first"))
+        )
+        model = Model(graph, runtime_of(loop_timeout_s=8))
+        monkeypatch.setattr(time, "perf_counter", lambda: float(next(seconds)))
+        np.testing.assert_array_equal(model(ints(0)), [12])
+        assert next(seconds) > 12  # so often was it asked, once a turn
+        with pytest.raises(ExecutionTimeoutError, match=r"^While 'first': .*got 7 turns"):
+            model(ints(-2))
 
     @pytest.mark.parametrize("timeout", [-1, float("nan"), "2", True])
     def test_what_is_no_time_is_refused(self, timeout: object) -> None:

@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import shutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 import armpy
 from armpy import Model, Network, Runtime, RuntimeOptions
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy_testing.models.networks import RELU, f32, floats
+from armpy_testing.models.networks import ADD, RELU, f32, floats
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -96,6 +97,30 @@ def test_elements_beside_a_model_that_have_changed_are_not_taken_for_what_they_w
         pickle.loads(copied)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "read"])
+def test_a_model_does_not_care_where_the_process_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("ARMPY_MODEL_CACHE", "on" if is_kept else "off")
+    shutil.copy(DIGITS, tmp_path / "model.tflite")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model.tflite").write_bytes(b"another file of that name")
+    for _ in range(1 + is_kept):  # the second time, it is there
+        monkeypatch.chdir(tmp_path)
+        with armpy.load("model.tflite", backends=["CpuRef"]) as model:
+            monkeypatch.chdir(tmp_path / "other")
+            name = model.inputs[0].name
+            image = np.zeros((1, 16, 16, 1), np.int8)
+            for other in (copy.copy(model), pickle.loads(pickle.dumps(model))):
+                np.testing.assert_array_equal(other(image), model(image))
+            assert model.signature("serving_default").inputs[0].name == "image"
+            assert model.reshape({name: (3, 16, 16, 1)}).outputs[0].shape == (3, 10)
+            assert model.run({name: image}, [name])[name].shape == image.shape
+            assert model.metadata.producer == "MLIR Converted."
+
+
 def test_what_cannot_be_pickled_is_named() -> None:
     with relu() as closed:
         pass
@@ -164,3 +189,14 @@ def test_warming_up_prepares_and_runs_every_shape_once() -> None:
             model.warm_up()
         with pytest.raises(InvalidArgumentError, match=r"timeout_s: .*Expected seconds.*got -1"):
             model.warm_up({"x": (4, 3)}, timeout_s=-1)
+
+
+def test_warming_up_leaves_state_alone() -> None:
+    net = Network("counting")
+    count = net.variable("count", f32(1))
+    net.assign(count, net.add(ADD, count, net.input("x", f32(1))))
+    net.output("y", count)
+    with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
+        model(floats(5))
+        model.warm_up()
+        assert model(floats(0)) == 5

@@ -23,9 +23,11 @@ from armpy.errors import (
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import (
+    LONGEST_DESCRIPTION,
     ask_method,
     call_backend,
     call_method,
+    describe,
 )
 from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
 from armpy_testing.models.networks import ADD, MUL, RELU, chain, diamond, f32, floats
@@ -195,6 +197,12 @@ def test_an_error_that_is_not_whole_becomes_one_that_is() -> None:
 
     with pytest.raises(BackendError, match=r"^A / fails: the backend raised HalfError, .*damaged"):
         call_backend("A", fails)
+
+
+def test_long_answers_are_shortened() -> None:
+    text = describe("x" * 1000)
+    assert text.endswith("xxx...")
+    assert len(text) == LONGEST_DESCRIPTION + 3
 
 
 # What is no array for an input is refused with words that say what it is and what to do

@@ -21,6 +21,7 @@ from armpy.errors import (
     InvalidArgumentError,
     MemoryExportError,
     MemoryImportError,
+    ParserError,
 )
 from armpy.execution import NetworkProperties
 from armpy.graph import Graph
@@ -174,6 +175,16 @@ def test_misaligned_memory_is_not_imported_and_the_error_says_why() -> None:
             model.import_outputs({"y": memory})
 
 
+def test_memory_without_room_for_the_padding_is_not_imported() -> None:
+    with Model(odd(), runtime_of(VectorBackend(4, 64))) as model:
+        with pytest.raises(MemoryImportError, match="has 28 bytes, and 'test/vectors' needs 64"):
+            model.import_inputs({"x": X.copy()})
+        padded = np.full(64, GARBAGE, np.uint8)
+        tensor = model.import_inputs({"x": ExternalMemory.of_array(padded)})["x"]
+        padded[:28] = X.view(np.uint8)
+        np.testing.assert_array_equal(model(tensor)[0], wanted(X)[0])
+
+
 @NEEDS_SHARED_MEMORY
 @pytest.mark.parametrize("source", [MemorySource.MALLOC, MemorySource.SHARED_MEMORY])
 def test_memory_of_a_call_that_lies_elsewhere_is_copied_and_the_log_says_why(
@@ -262,3 +273,8 @@ def test_a_program_s_memory_is_in_the_placement_report() -> None:
     placement = load().placement
     assert placement is not None
     assert placement.arena_bytes["NumbaAcc"] == placement.peak_bytes > 1000
+
+
+def test_a_program_s_memory_counts_towards_the_limit() -> None:
+    with pytest.raises(ParserError, match="at most 1000 bytes"):
+        load(memory_limit_bytes=1000)

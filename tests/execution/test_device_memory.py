@@ -20,6 +20,7 @@ from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
     InvalidArgumentError,
+    MemoryExportError,
     MemoryImportError,
     MemoryLimitError,
 )
@@ -38,6 +39,7 @@ from armpy_testing.backends.device_memory import (
     DeviceFactory,
     DeviceHandle,
     Memory,
+    shared,
 )
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.models.networks import (
@@ -279,6 +281,15 @@ def test_a_protected_tensor_is_no_array() -> None:
             np.asarray(x)
 
 
+@NEEDS_SHARED_MEMORY
+def test_memory_that_is_not_protected_is_not_imported() -> None:
+    device = ProtectedDevice()
+    with Model(chain(3), protected_runtime(device)) as model:
+        for memory in (shared(SECRET), ExternalMemory.of_array(SECRET.copy())):
+            with pytest.raises(ArmpyError, match=r"^input 'x' / Npu: .*no memory of this kind"):
+                model.import_inputs({"x": memory})
+
+
 def test_two_devices_with_one_protected_memory_hand_tensors_on() -> None:
     """Both see the same memory, and say so by one factory."""
     secrets = SecretMemory()
@@ -315,3 +326,27 @@ def test_networks_whose_tensors_the_core_handles_are_refused_when_loaded(
     assert callable(make)
     with pytest.raises(BackendCapabilityError, match=f"cannot run in protected mode: {text}"):
         Model(make(), protected_runtime(ProtectedDevice()))
+
+
+def test_an_input_that_is_an_output_cannot_be_had() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    net.output("same", x)
+    net.output("y", net.add(RELU, x))
+    device = ProtectedDevice()
+    with Model(net.build(), protected_runtime(device)) as model:
+        x_in = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]
+        y_out = model.import_outputs({"y": device.secrets.new(16)})["y"]
+        with pytest.raises(MemoryExportError, match=r"^output 'same' / host: "):
+            model.import_outputs({"same": device.secrets.new(16)})
+        with pytest.raises(InvalidArgumentError, match=r"^output 0: in protected mode"):
+            model.run({"x": x_in}, {"y": y_out})
+    assert device.num_maps == 0
+
+
+def test_a_factory_without_arenas_gets_no_memory_of_the_cores() -> None:
+    device = ProtectedDevice()
+    device.makes_arenas = False
+    model = Model(chain(3), protected_runtime(device))
+    with pytest.raises(ArmpyError, match="no tensor lies in memory that the core has"):
+        model.create_working_memory()

@@ -13,6 +13,7 @@ import pytest
 from armpy.errors import InvalidArgumentError
 from armpy.execution import as_input
 from armpy.execution.arrays.conversion import check_output_array
+from armpy.execution.arrays.dlpack import as_view
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
@@ -89,6 +90,20 @@ def test_what_cannot_be_written_is_read_and_refused_as_an_output() -> None:
         check_output_array("y", f32(2), Foreign(elements))
 
 
+def test_what_exports_a_copy_that_cannot_be_written_is_no_output() -> None:
+    class Copying(np.ndarray[Any, np.dtype[np.float32]]):
+        """Has a buffer that is not the memory that it exports."""
+
+        def __dlpack__(self, **asked: Any) -> Any:
+            copied = np.array(self)
+            copied.setflags(write=False)
+            return copied.__dlpack__(**asked)
+
+    view = as_view(f32(2), floats(1, 2).view(Copying))
+    assert view is not None
+    assert not view.flags.writeable
+
+
 def test_a_tensor_on_another_device_is_refused_with_where_it_is() -> None:
     text = r"^input 'x': .*device 3 of kind 2 \(DLPack\).*Copy it to the host, or import"
     with pytest.raises(InvalidArgumentError, match=text):
@@ -161,6 +176,13 @@ def test_bytes_take_the_shape_of_the_tensor_and_an_open_dimension_follows() -> N
 def test_other_numbers_of_bytes_are_refused(info: TensorInfo, size: int, text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"^input 'x': the bytes are not.*{text}"):
         as_input("x", info, bytes(size))
+
+
+def test_a_typed_buffer_is_of_its_type() -> None:
+    with pytest.raises(InvalidArgumentError, match="wrong type"):
+        as_input("x", f32(2), array.array("d", [1, 2]))
+    with pytest.raises(InvalidArgumentError, match="cannot be made an array"):
+        as_input("x", f32(2), (ctypes.c_void_p * 2)())
 
 
 # Whole runs

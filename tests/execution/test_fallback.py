@@ -189,6 +189,3 @@ def test_memory_that_a_backend_cannot_acquire_is_a_failure() -> None:
         model = Model(chain(2), runtime, properties=NEXT)
         np.testing.assert_array_equal(model.run({"x": X})["y"], X + 2)
         assert {layer.backend for layer in model.placement.layers} == {"CpuRef"}  # type: ignore[union-attr]
-
-
-# Random networks across backends of every kind give what plain NumPy gives

@@ -9,6 +9,7 @@ from armpy import NetworkProperties
 from armpy.backend import ExternalMemory, MemorySource
 from armpy.errors import InvalidArgumentError, MemoryExportError, MemoryImportError
 from armpy.model import Model
+from armpy.ops.operation import Array
 from armpy_testing.backends.device_memory import ImportingDevice, shared
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import chain, floats
@@ -45,6 +46,40 @@ def test_a_device_imports_in_every_call_and_copies_nothing() -> None:
             assert {handle for handle, *_ in npu.imported} == set(npu.unimported)
         assert npu.transfers == (0, 0)
         assert len(npu.unimported) == 6
+
+
+@pytest.mark.parametrize("given", [X.astype(np.float64), X.astype(">f4"), floats(*range(8))[::2]])
+def test_an_array_that_would_be_converted_is_an_error(given: Array) -> None:
+    with loaded(input_source=MALLOC, output_source=MALLOC) as model:
+        text = r"^input 'x': .*would have to be converted. Expected FLOAT32 \(4,\) in C order"
+        with pytest.raises(MemoryImportError, match=text):
+            model(given)
+        with pytest.raises(MemoryExportError, match=r"^output 'y': .*would have to be converted"):
+            model.run({"x": X}, {"y": given})
+        np.testing.assert_array_equal(model(X), X + 3)
+
+
+def test_memory_that_is_not_aligned_is_an_error() -> None:
+    raw = np.zeros(17, np.uint8)
+    odd = raw[1:].view(np.float32) if raw.ctypes.data % 4 == 0 else raw[:16].view(np.float32)
+    with loaded(input_source=MALLOC) as model:
+        text = "^input 'x' / CpuRef: the memory is not aligned to whole elements"
+        with pytest.raises(MemoryImportError, match=text):
+            model(odd)
+
+
+@NEEDS_SHARED_MEMORY
+def test_memory_of_another_kind_is_an_error() -> None:
+    with loaded(input_source=SHARED, output_source=SHARED) as model:
+        with pytest.raises(MemoryImportError, match=r"^input 'x': .*SHARED_MEMORY"):
+            model(X)
+        with pytest.raises(MemoryExportError, match=r"^output 'y': .*memory of the process"):
+            model.run({"x": shared(X)}, {"y": X})
+        dma = ExternalMemory.of_file_descriptor(0, 16, source=MemorySource.DMA_BUF)
+        with pytest.raises(MemoryImportError, match=r"kind MemorySource.DMA_BUF"):
+            model(dma)
+        with pytest.raises(MemoryImportError, match="memory of a list cannot be imported"):
+            model([1, 2, 3, 4])
 
 
 @NEEDS_SHARED_MEMORY

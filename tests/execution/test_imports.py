@@ -105,6 +105,24 @@ def test_a_device_copies_nothing_of_what_it_imports() -> None:
 
 
 @NEEDS_SHARED_MEMORY
+def test_bound_executions_use_imported_memory() -> None:
+    npu = ImportingDevice()
+    with Model(chain(3), runtime_of(npu)) as model:
+        source, target = shared(X), shared(np.zeros(4, np.float32))
+        x = model.import_inputs({"x": source})["x"]
+        y = model.import_outputs({"y": target})["y"]
+        execution = model.bind({"x": x}, {"y": y})
+        for number in range(3):
+            source.map().view(np.float32)[:] = number
+            assert execution() == {"y": y}
+            assert elements(target) == [number + 3] * 4
+        assert npu.transfers == (0, 0)
+        y.close()
+        with pytest.raises(InvalidArgumentError, match="output 'y': the imported tensor is closed"):
+            execution()
+
+
+@NEEDS_SHARED_MEMORY
 def test_backends_that_can_import_do_and_the_others_get_a_copy() -> None:
     expected = {"y": (X + 1).tolist(), "z": (X - 1).tolist(), "m": [1, 1, 2, 5]}
     for can_import in (True, False):
@@ -313,6 +331,19 @@ def test_memory_that_was_not_imported_is_no_tensor() -> None:
             model.run({"x": ExternalMemory.of_array(X)})
         with pytest.raises(InvalidArgumentError, match=r"^output 'y': .*Import it first"):
             model.run({"x": X}, {"y": ExternalMemory.of_array(X)})
+
+
+@NEEDS_SHARED_MEMORY
+def test_held_working_memory_is_for_memory_of_the_host() -> None:
+    with Model(chain(3), runtime_of()) as model, model.create_working_memory() as memory:
+        x = model.import_inputs({"x": shared(X)})["x"]
+        assert memory.run({"x": x})["y"].tolist() == (X + 3).tolist()
+    with imported_by(ImportingDevice()) as model, model.create_working_memory() as memory:
+        x = model.import_inputs({"x": shared(X)})["x"]
+        with pytest.raises(
+            InvalidArgumentError, match=r"for executions with arrays\. Got an imported tensor"
+        ):
+            memory.run({"x": x})
 
 
 # Odd networks

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.errors import InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
@@ -117,6 +117,18 @@ def test_arrays_of_the_caller_are_let_go_after_an_execution() -> None:
     del x, result
     gc.collect()
     assert [array() for array in arrays] == [None, None]
+
+
+@pytest.mark.slow
+def test_arrays_of_the_caller_are_let_go_after_a_failure() -> None:
+    model = Model(diamond(), runtime_of(FakeBackend(faults={"execute": ValueError("oops")})))
+    x = floats(1, 2, 3, 4)
+    with pytest.raises(ArmpyError):
+        model(x)
+    array = weakref.ref(x)
+    del x
+    gc.collect()
+    assert array() is None
 
 
 class Noting(FakeBackend):

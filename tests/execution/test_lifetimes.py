@@ -139,6 +139,16 @@ def test_a_context_that_raises_when_it_is_closed_is_logged_and_all_else_is_close
     assert caplog.text.count(f"A / close: the backend raised {fault.__name__}('oops')") == 2
 
 
+def test_a_model_context_is_closed_if_nothing_can_be_made_with_it(log: Log) -> None:
+    faults = {"create_workload_factory": ValueError("oops")}
+    runtime = runtime_of(Contextual(log, faults=faults), backend_options=WITH_OPTIONS)
+    network = runtime.load_network(chain())
+    assert closed(log) == ["model"]
+    assert runtime.get_network(network).placement is not None
+    runtime.close()
+    assert closed(log) == ["model", "A"]
+
+
 def test_a_model_context_is_closed_if_the_network_cannot_be_loaded(log: Log) -> None:
     backend = Contextual(log, faults={"create_workload": ArmpyError("oops")})
     options = RuntimeOptions(["A"], registry=registry_of(backend), backend_options=WITH_OPTIONS)
@@ -147,6 +157,14 @@ def test_a_model_context_is_closed_if_the_network_cannot_be_loaded(log: Log) -> 
         runtime.load_network(chain())
     assert closed(log) == ["model"]
     del caught
+
+
+def test_a_model_context_is_closed_if_another_context_refuses_the_load(log: Log) -> None:
+    faults = {"after_load_network": ValueError("oops")}
+    runtime = runtime_of(Contextual(log, faults=faults), backend_options=WITH_OPTIONS)
+    with pytest.raises(BackendError, match="oops"):
+        runtime.load_network(chain())
+    assert closed(log) == ["model"]
 
 
 class Waiting(Contextual):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -26,6 +26,9 @@ LISTS = re.compile(r"```text\n(.*?)```", re.DOTALL)
 SECTIONS = [part.partition("\n") for part in PAGE.read_text().split("\n## ")]
 LISTED = {title: [line.split() for line in LISTS.findall(text)] for title, _, text in SECTIONS}
 DOCUMENTED = {title: lists[0] for title, lists in LISTED.items() if lists}
+
+
+PROFILE = re.findall(r"^IBackend.*[pP]rofiling.*$", PAGE.read_text(), re.MULTILINE)
 X = floats(-1, 2)
 EXIT = """
 import atexit
@@ -108,6 +111,21 @@ def test_the_order_from_the_first_to_the_last_call() -> None:
     runtime.close()
     seen["The runtime goes"] = recorder.take()
     assert {title: once(calls) for title, calls in seen.items()} == DOCUMENTED
+
+
+def test_the_order_of_a_network_that_is_profiled() -> None:
+    recorder = Recorder()
+    runtime = Runtime(options_of(recorder))
+    recorder.take()
+    network = runtime.load_network(sums(), NetworkProperties(profiling=True))
+    loading = once(recorder.take())
+    profiler = runtime.get_profiler(network)
+    assert profiler is not None
+    assert profiler.events is not None  # which asks for them
+    added = [call for call in loading if call not in DOCUMENTED["A network is loaded"]]
+    assert [*added, *recorder.take()] == PROFILE
+    position = loading.index("IBackendInternal.create_memory_manager")
+    assert loading[position - len(added) : position] == added
 
 
 def close(models: list[Model]) -> None:

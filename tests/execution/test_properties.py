@@ -153,6 +153,22 @@ def test_model_options_that_would_be_ignored_are_errors(
     assert first_result(runtime) == 3
 
 
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"model_options": 5}, "^model_options: .*Expected Mapping; got 5"),
+        ({"model_options": {"A": 5}}, r"^model_options\['A'\]: .*Expected Mapping; got 5"),
+        ({"input_source": 1}, "^input_source: .*Expected MemorySource; got 1"),
+        ({"output_source": "Malloc"}, "^output_source: .*Expected MemorySource; got 'Malloc'"),
+        ({"profiling": "yes"}, "^profiling: .*Expected bool or None; got 'yes'"),
+        ({"external_memory": 1}, "^external_memory: .*Expected bool; got 1"),
+    ],
+)
+def test_properties_of_the_wrong_type_are_errors(given: dict[str, object], text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        NetworkProperties(**given)  # type: ignore[arg-type]  # that is the point
+
+
 def test_a_files_network_and_its_signatures_are_loaded_with_the_properties() -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
     model = armpy.load(DIGITS, runtime=runtime, properties=NetworkProperties(profiling=True))

@@ -309,12 +309,36 @@ def test_a_runtime_is_closed_even_if_contexts_raise(log: list[tuple[str, str, in
             runtime.get_network(network_id)
 
 
+def test_a_model_that_cannot_be_loaded_closes_its_runtime() -> None:
+    runtime = runtime_of(memory_limit_bytes=1)
+    with pytest.raises(MemoryLimitError):
+        Model(chain(), runtime, closes_runtime=True)
+    assert runtime.is_closed
+
+
 def test_a_tensor_that_no_array_can_be_is_refused_before_it_is_made() -> None:
     net = Network()
     shape = (0, 2**31, 2**31)
     net.output("y", net.add(RELU, net.input("x", f32(*shape))))
     with pytest.raises(MemoryLimitError, match="dimensions that no array can have"):
         runtime_of().load_network(net)
+
+
+@pytest.mark.parametrize("options", [{"backends": ["CpuRef"]}, "CpuRef", 0])
+def test_options_of_another_kind_are_refused(options: object) -> None:
+    """Nothing that is false stands for the defaults."""
+    text = r"RuntimeOptions or None; got .*RuntimeOptions\(backends="
+    with pytest.raises(InvalidArgumentError, match=rf"^Runtime.options: .*{text}"):
+        armpy.Runtime(options)  # type: ignore[arg-type]  # on purpose
+
+
+@pytest.mark.parametrize("runtime", [0, "CpuRef", armpy.Runtime])
+def test_a_runtime_of_another_kind_is_refused(runtime: object) -> None:
+    text = r"runtime: .*Expected Runtime; got"
+    with pytest.raises(InvalidArgumentError, match=text):
+        armpy.Model(chain(), runtime)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(InvalidArgumentError, match=text):
+        armpy.load(b"", runtime=runtime)  # type: ignore[arg-type]  # on purpose
 
 
 @pytest.mark.parametrize(

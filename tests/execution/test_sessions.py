@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armpy
 from armpy import DataType, TensorInfo, ops
 from armpy.backend import (
     IMemoryManager,
@@ -106,6 +108,25 @@ def model() -> Model:
     y = net.add(ops.Convolution2d(padding=ops.Padding.SAME), x, weights)
     net.output("y", y)
     return Model(net, Runtime(RuntimeOptions(backends=["NumbaAcc"])), closes_runtime=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "fault"),
+    [
+        ((None, 8, 8, 3), "the shape is not a sequence of whole numbers"),
+        (("n", 8, 8, 3), "the shape is not a sequence of whole numbers"),
+        ((-1, 8, 8, 3), "a size of the shape is negative"),
+        (2, "the shape is not a sequence of whole numbers"),
+    ],
+)
+def test_a_shape_that_is_none_is_refused_with_the_inputs_name(
+    model: Model, shape: object, fault: str
+) -> None:
+    shapes: Any = {"x": shape}
+    text = f"input 'x': {fault}. Expected a sequence of sizes of 0 or more; got "
+    for call in (model.prepare, lambda shapes: armpy.optimize(model.graph, shapes=shapes)):
+        with pytest.raises(InvalidArgumentError, match=re.escape(text + repr(shape))):
+            call(shapes)
 
 
 class Programs(IPrograms):

@@ -21,6 +21,7 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ExpandDims, Reshape, Squeeze
+from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     runtime_of,
@@ -175,6 +176,23 @@ def test_changing_a_result_does_not_change_a_program_that_was_made_from_it() -> 
     np.testing.assert_array_equal(total, [12, 22])
     shape_out[:] = 77
     np.testing.assert_array_equal(model(ints(10, 20), ints(2))[0], [12, 22])
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.zeros((2, 3), np.float32), r"shape \(3, 2\); got float32 \(2, 3\)"),
+        (np.zeros((3, 2)), r"shape \(\?, \?\); got float64 \(3, 2\)"),
+        (np.zeros(6, np.float32), r"shape \(\?, \?\); got float32 \(6,\)"),
+    ],
+)
+def test_arrays_that_do_not_fit_a_stepwise_networks_output_are_rejected(
+    array: Array, text: str
+) -> None:
+    model = Model(shape_given(), runtime_of())
+    with pytest.raises(InvalidArgumentError, match=text):
+        model.run({"x": X, "shape": ints(3, 2)}, {"y": array})
+    model(X, ints(3, 2))
 
 
 def test_a_stepwise_network_keeps_state() -> None:

@@ -274,3 +274,13 @@ def test_rows_of_a_backend_that_fails_are_computed_by_the_others(
     backends[2].is_gone = True
     with pytest.raises(BackendError, match="the device is gone"):
         model.run({"x": x})
+
+
+def test_a_model_whose_rows_cannot_be_divided_is_refused() -> None:
+    backends = running("A"), running("B")
+    options = RuntimeOptions(backends=["A", "B"], registry=registry_of(*backends), spread="rows")
+    reason = r"spread: .*no open first dimension of x, y, z to divide. Leave spread out"
+    with pytest.raises(InvalidArgumentError, match=reason):
+        Model(row_net((4, 3)), Runtime(options))
+    with pytest.raises(InvalidArgumentError, match=r"spread: .*None, 'calls' or 'rows'; got True"):
+        RuntimeOptions(spread=True)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -191,6 +192,12 @@ def test_wrong_arrays_are_refused_alike_in_every_step(value: object, earlier_ste
         state.run({"nothing": value})
     state(rows(1))
     assert state.length == earlier_steps + 1
+
+
+@pytest.mark.parametrize("pairs", [{"past": ["present"]}, {"past": None}, {"past": {}}, 3])
+def test_pairs_of_other_things_than_names_are_refused(pairs: object) -> None:
+    with pytest.raises(armpy.InvalidArgumentError, match=re.escape(str(pairs))):
+        growing().state(pairs)  # type: ignore[arg-type]
 
 
 def test_a_buffer_needs_a_limit() -> None:

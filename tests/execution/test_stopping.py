@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import gc
 import logging
 import sys
 import threading
@@ -20,6 +21,7 @@ from armpy.errors import (
     InvalidArgumentError,
 )
 from armpy.execution import Execution
+from armpy.execution.scheduling.deadlines import Deadlines, Watch
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -210,6 +212,15 @@ def test_a_callback_that_ends_its_thread_costs_others_neither_place_nor_deadline
     assert caplog.text.count("has failed") == 2
 
 
+def test_the_thread_of_deadlines_sleeps_as_long_as_any_lock_can() -> None:
+    deadlines, stopped = Deadlines(), threading.Event()
+    never = Watch(float("inf"), lambda: None)
+    deadlines.begin(never)
+    deadlines.begin(Watch(time.perf_counter() + 0.01, stopped.set))
+    assert stopped.wait(30)
+    deadlines.end(never)
+
+
 @LOOKS
 def test_an_execution_is_started_once_at_a_time(model: Model, backend: SlowBackend) -> None:
     execution = model.bind({"x": floats(1, 2, 3, 4)})
@@ -286,3 +297,22 @@ def test_more_than_can_be_abandoned_waits_and_keeps_its_deadline(
     for execution in executions[:3]:
         assert execution()["y"].tolist() == [3, 4, 5, 6]
     assert model.start(x).result()["y"].tolist() == [3, 4, 5, 6]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("looks", [True])
+def test_threads_go_when_the_runtime_goes(backend: SlowBackend) -> None:
+    backend.gate.set()
+    others = set(threading.enumerate())
+    for is_closed in (True, False):
+        model = Model(chain(2), runtime_of(backend))
+        model.start({"x": floats(1, 2, 3, 4)}).result()
+        (thread,) = set(threading.enumerate()) - others
+        if is_closed:
+            model.runtime.close()
+            with pytest.raises(InvalidArgumentError, match="closed"):
+                model.runtime._executors.submit(None)  # type: ignore[arg-type]  # never looked at
+        del model
+        gc.collect()
+        thread.join(5)
+        assert not thread.is_alive()

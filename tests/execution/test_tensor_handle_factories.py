@@ -18,7 +18,7 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
 )
 from armpy.compiler.memory.memory_copies import handle_factories, hands_on
-from armpy.errors import BackendError
+from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -142,6 +142,15 @@ def test_the_first_preferred_factory_that_is_registered_is_used_and_else_the_hos
     ):
         backend = Sharing("Npu", factory, preferences=preferences)
         assert handle_factories(backend)[0][0].factory_id == expected
+
+
+@pytest.mark.parametrize("what", ["factory", "manager"])
+def test_something_else_cannot_be_registered(what: str) -> None:
+    registry = TensorHandleFactoryRegistry()
+    expected = "ITensorHandleFactory" if what == "factory" else "IMemoryManager"
+    register = registry.register_factory if what == "factory" else registry.register_memory_manager
+    with pytest.raises(InvalidArgumentError, match=f"Expected {expected}; got str"):
+        register("x")  # type: ignore[arg-type]  # wrong on purpose
 
 
 @pytest.mark.parametrize("preferences", ["test/memory", [5], None])

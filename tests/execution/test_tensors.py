@@ -11,7 +11,7 @@ from armpy.execution.arrays.conversion import check_output_array
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from armpy_testing.models.networks import f32, floats
+from armpy_testing.models.networks import f32, floats, i32
 
 U8 = TensorInfo((3,), DataType.QASYMM_U8, Quantization.per_tensor(0.5, 10))
 
@@ -64,6 +64,12 @@ def test_what_is_no_float32_is_rejected(given_object: object, text: str) -> None
         as_input("x", f32(2), given_object)
 
 
+@pytest.mark.parametrize("numbers", [[300], [-1], [0.5], [True]])
+def test_plain_numbers_that_would_change_are_rejected(numbers: list[float]) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"wrong type. Expected uint8"):
+        as_input("x", TensorInfo((1,), DataType.UNSIGNED8), numbers)
+
+
 def test_a_shape_that_does_not_fit_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, match=r"input 'x'.*\(\?, 2\); got \(2,\)"):
         as_input("x", f32(None, 2), floats(1, 2))
@@ -72,6 +78,11 @@ def test_a_shape_that_does_not_fit_is_rejected() -> None:
 def test_real_numbers_for_a_quantised_input_are_a_mistake_by_default() -> None:
     with pytest.raises(InvalidArgumentError, match=r"input 'x'.*uint8.*quantize_inputs=True"):
         as_input("x", U8, floats(1, 2, 3))
+
+
+def test_real_numbers_for_a_plain_integer_input_stay_a_mistake() -> None:
+    with pytest.raises(InvalidArgumentError, match="wrong type"):
+        as_input("x", i32(1), floats(1), quantize=True)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])

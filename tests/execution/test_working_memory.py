@@ -204,6 +204,19 @@ def test_idle_working_memory_is_given_back_on_request_and_made_anew_by_the_next_
     assert backend.memory.used_bytes == 0
 
 
+def test_everything_goes_back_with_the_model() -> None:
+    backend = DeviceBackend()
+    model = Model(chain(4, MEBI), runtime_of(backend))
+    memory = model.create_working_memory()
+    model.close()
+    assert memory.is_closed
+    with pytest.raises(InvalidArgumentError, match="the network has been unloaded"):
+        memory.run({"x": np.zeros(MEBI, np.float32)})
+    del model
+    assert backend.memory.used_bytes == 0
+    assert all(arena.is_released for arena in backend.memory.arenas)
+
+
 def test_one_thread_at_a_time_has_it_and_it_goes_when_that_is_done() -> None:
     backend = Gated(Memory())
     model = Model(chain(1, MEBI), runtime_of(backend))
@@ -222,6 +235,21 @@ def test_one_thread_at_a_time_has_it_and_it_goes_when_that_is_done() -> None:
     thread.join()
     np.testing.assert_array_equal(results[0]["y"], x + 1)
     assert backend.memory.used_bytes == 0
+
+
+def test_what_is_for_other_shapes_or_networks_is_refused() -> None:
+    model = Model(chain(2, (None,)), runtime_of())
+    with pytest.raises(
+        InvalidArgumentError, match=r"shapes of the inputs are not known.*x \(\?,\)"
+    ):
+        model.create_working_memory()
+    memory = model.create_working_memory({"x": (4,)})
+    np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], X + 2)
+    with pytest.raises(InvalidArgumentError, match=r"other input shapes.*\(4,\); got \(2,\)"):
+        model.run({"x": X[:2]}, memory=memory)
+    other = Model(chain(2, (None,)), runtime_of())
+    with pytest.raises(InvalidArgumentError, match="belongs to another network"):
+        other.run({"x": X}, memory=memory)
 
 
 def test_an_execution_that_fails_costs_its_memory_which_is_made_anew() -> None:

@@ -1,11 +1,14 @@
 """Packed constants of a program: what is equal is there once, and nothing lies between them."""
 
+import gc
 import tracemalloc
 
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program import constant_pool
+from armpy_numba_acc.program.offered import offer_constants
 from armpy_numba_acc.program.program import Program
 
 import armpy
@@ -74,3 +77,22 @@ def test_a_program_may_have_no_constants() -> None:
     x = net.input("x", f32(4))
     net.output("y", net.add(ADD, x, x))
     assert program_of(net).constants.size == 0
+
+
+def test_what_another_program_has_outlives_it() -> None:
+    data = np.random.default_rng(5).normal(size=(64, 64)).astype(np.float32)
+    slack = np.zeros(SLACK_BYTES // 4, np.float32)
+    constants = np.concatenate([np.zeros(64, np.float32), data.reshape(-1), slack]).view(np.uint8)
+    offer_constants(constants)
+    shared = constant_pool.share_bytes(data)
+    assert np.shares_memory(shared, constants)
+    del constants
+    gc.collect()
+    np.testing.assert_array_equal(shared.view(np.float32).reshape(64, 64), data)
+    assert not np.shares_memory(constant_pool.share_bytes(data + 1), shared)
+
+
+def test_constants_without_bytes_after_them_are_not_shared() -> None:
+    constants = np.random.default_rng(6).normal(size=64 * 64).astype(np.float32).view(np.uint8)
+    offer_constants(constants)  # kernels would read beyond its end
+    assert not np.shares_memory(constant_pool.share_bytes(constants), constants)
