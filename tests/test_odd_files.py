@@ -178,6 +178,17 @@ def test_a_name_that_is_no_file_is_named(name: str, tmp_path: Path) -> None:
     assert name.rstrip(".") in str(caught.value)
 
 
+def test_a_program_without_streams_runs(tmp_path: Path, right: str) -> None:
+    answer = tmp_path / "answer"
+    code = f"import sys; sys.stdout = sys.stderr = None\n{_LOAD}".replace(
+        "print(", f"open({str(answer)!r}, 'w').write("
+    )
+    process = start(MODEL, tmp_path / "cache", code=code)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert answer.read_text() == right
+
+
 def test_a_cache_in_which_nothing_can_be_written_stops_nothing(tmp_path: Path, right: str) -> None:
     (tmp_path / "file").write_text("")
     process = start(MODEL, tmp_path / "file" / "cache")

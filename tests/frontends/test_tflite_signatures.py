@@ -80,6 +80,15 @@ def test_signatures_share_variables(backend: str) -> None:
         assert shown(model) == {"total": [52, 103], "kept": [51, 102]}
 
 
+def test_resetting_the_state_of_one_resets_that_of_all() -> None:
+    with armpy.load(counters().to_bytes(), backends=["CpuRef"], signature="add") as model:
+        model(floats(1, 1))
+        model.signature("keep")()
+        model.signature("show").reset_state()
+        assert shown(model) == {"total": [1, 2], "kept": [5, 6]}
+        assert added(model, 1, 1) == [2, 3]
+
+
 def test_closing_a_model_closes_those_of_its_other_signatures() -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
     model = armpy.load(counters().to_bytes(), runtime=runtime)

@@ -6,7 +6,10 @@ from armpy.inspect import Work, work_of
 from armpy.ops import (
     BatchMatMul,
     BinaryOperation,
+    Convolution2d,
+    DepthwiseConvolution2d,
     ElementwiseBinary,
+    FullyConnected,
     Pooling2d,
     Reshape,
 )
@@ -18,6 +21,23 @@ F32 = DataType.FLOAT32
 
 def info(*shape: int | None, of: DataType = F32) -> TensorInfo:
     return TensorInfo(shape, of)
+
+
+def test_a_convolution_multiplies_each_output_with_one_filter() -> None:
+    inputs = info(1, 5, 5, 3), info(8, 3, 3, 3), info(8)
+    # 9 places times 8 filters, each 27 products; 75 + 216 + 8 + 72 elements of 4 bytes.
+    assert work_of(Convolution2d(), inputs, [info(1, 3, 3, 8)]) == Work(2 * 9 * 8 * 27, 4 * 371)
+
+
+def test_a_depthwise_convolution_multiplies_each_output_with_one_window() -> None:
+    inputs = info(1, 5, 5, 4), info(1, 3, 3, 4), None
+    work = work_of(DepthwiseConvolution2d(), inputs, [info(1, 3, 3, 4)])
+    assert work.flops == 2 * 9 * 4 * 9
+
+
+def test_a_dense_layer_multiplies_with_every_weight() -> None:
+    work = work_of(FullyConnected(), [info(2, 10), info(3, 10), info(3)], [info(2, 3)])
+    assert work.flops == 2 * 2 * 30
 
 
 def test_matrices_multiply_rows_with_columns_either_way() -> None:

@@ -68,6 +68,17 @@ def test_differences_add_up_to_that_of_the_wall_time() -> None:
         )
 
 
+def test_layers_that_one_profile_has_as_one_are_compared_together() -> None:
+    before = summary(1, [share("conv", 50), share("add", 20, operation="Add"), share("x", 5)])
+    after = summary(1, [share("conv + add", 30, "Gpu"), share("x", 5)])
+    joined, same = compare_summaries(before, after).layers
+    assert (joined.name, joined.before_us, joined.after_us) == ("conv + add", 70.0, 30.0)
+    assert joined.backend == "Npu -> Gpu"
+    assert (same.name, same.difference_us) == ("Conv 'x'", 0.0)
+    back = compare_summaries(after, before).layers[0]
+    assert (back.before_us, back.after_us) == (30.0, 70.0)
+
+
 def test_the_text_names_what_has_changed_most() -> None:
     text = str(compare_summaries(summary(1, [share("a", 5)]), summary(1, [share("a", 9)])))
     assert text.splitlines()[0] == "5.0 us before, 9.0 us after (+4.0 us) for one execution"
@@ -79,6 +90,14 @@ def profiler() -> Profiler:
     recorded.record(EventLabel(EventKind.LAYER, "Conv 'a'", "Npu", "Conv", "a"), 1.0, 2.0)
     recorded.add("Execute", "", 0.5, 2.5)
     return recorded
+
+
+@pytest.mark.parametrize("text", ["[]", '{"summary": {"layers": 1}}', "[" * 100_000])
+def test_a_file_without_a_profile_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(ParserError, match=r"a\.json: there is no profile in the file"):
+        read_summary(path)
 
 
 def test_times_that_are_no_numbers_are_refused(tmp_path: Path) -> None:

@@ -225,6 +225,23 @@ def test_events_are_added_as_they_come() -> None:
     assert (tanh.operation, tanh.layer, tanh.kernel) == ("Tanh", "t", "tanh_f32")
 
 
+ODD: list[Any] = [  # Any: wrong types
+    "upload",
+    Measurement("upload", float("nan"), 1),
+    Measurement("upload", 0, -1),
+    Measurement("upload", 0, "long"),  # type: ignore[arg-type]  # wrong
+    LayerMeasurement("upload", 0, 1, layer=3),  # type: ignore[arg-type]  # wrong
+]
+
+
+@pytest.mark.parametrize("event", ODD)
+def test_events_that_cannot_be_are_refused(event: Measurement) -> None:
+    profiler, profiling = profile()
+    with pytest.raises(InvalidArgumentError, match=r"the measurement cannot be used"):
+        profiling.add_event(event)
+    assert not profiler.events
+
+
 def test_threads_lose_no_counts() -> None:
     profiler, profiling = profile(UPLOADED)
 

@@ -16,6 +16,11 @@ def test_endings_that_converters_append_to_names_are_cut_off() -> None:
     assert list(short_names(names).values()) == ["dw_1/BiasAdd", "dw_2/BiasAdd"]
 
 
+def test_names_that_would_be_alike_stay_longer() -> None:
+    names = ["a;m/relu", "b;m/relu", "c;m/add"]
+    assert list(short_names(names).values()) == ["a;m/relu", "b;m/relu", "add"]
+
+
 def test_a_long_name_loses_its_middle() -> None:
     shortened = short_names(["first_" + "x" * 100 + "_last", "other"], 30)
     short = next(iter(shortened.values()))

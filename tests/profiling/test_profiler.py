@@ -124,6 +124,16 @@ def test_the_trace_has_the_form_that_trace_viewers_read() -> None:
     assert last["cat"] == "armpy"
 
 
+def test_only_so_many_events_are_kept_and_the_others_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("armpy.profiling.profiler.MAX_EVENTS", 2)
+    profiler = filled()
+    assert (len(profiler.events), profiler.num_dropped) == (2, 1)
+    profiler.clear()
+    assert profiler.num_dropped == 0
+
+
 def test_threads_may_add_to_one_profile() -> None:
     runtime, network, profiler = profiled()
     threads = [

@@ -185,6 +185,24 @@ def test_preparations_within_an_execution_are_its_overhead() -> None:
     assert us(summary.load) == {"load": 4.0}
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        command(1, 8, "long"),  # beyond the end of its layer
+        command(0.5, 3, "early"),  # from before its layer
+        command(-3, 30, "around"),  # longer than the execution
+        command(4, 4, "instant"),
+        command(5, 5, "at the end"),
+    ],
+    ids=lambda e: e.name,
+)
+def test_times_that_a_backend_has_wrong_are_still_counted_once(odd: ProfilingEvent) -> None:
+    other = command(2, 4.5, "right")
+    summary = summary_of(odd, other, layer(1, 5, "a"), layer(5, 6, "b"), execute(0, 10))
+    assert us(summary.layers)["Reshape 'b'"] == 1.0
+    assert us(summary.layers)["Reshape 'a'"] == 4.0
+
+
 class AnnouncedLock:
     """A lock that signals when a thread begins to wait for it."""
 
