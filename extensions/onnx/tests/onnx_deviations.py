@@ -219,6 +219,11 @@ def _valueless(proto: Proto) -> None:
     proto.graph.node[0].attribute[0].ClearField("f")
 
 
+def _attribute_twice(proto: Proto) -> None:
+    node = proto.graph.node[0]
+    node.attribute.append(node.attribute[0])
+
+
 def _append_function(own: Proto, proto: Proto) -> None:
     proto.functions.append(own)
 
@@ -543,6 +548,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     _case(_MISSING, "graph", model(change=_without("graph.name"))),
     _case(_MISSING, "as a tensor's", model([node("Relu", name="y")])),
     _case(_OPERANDS, "at the end", model([node("Clip", "x - -")]), X),
+    _case(_OPERANDS, "of outputs", model([node("Dropout", "x", "y -")]), X),
     _case(_ATTRIBUTES, "no value", model(_LEAKY, change=_valueless)),
     _case(_ATTRIBUTES, "reference", model(_LEAKY, change=_referring)),
     *(
@@ -641,8 +647,8 @@ REFUSALS: Mapping[str, tuple[bytes, str]] = {
         "attribute 'alpha': it has a value in another field .* Expected its value in 'f'",
     ),
     "attributes twice, without a name, or missing": (
-        model([node("Cast")]),
-        "Cast 'Cast_0': the attribute 'to' is missing",
+        model(_LEAKY, change=_attribute_twice),
+        "LeakyRelu_0', attribute 'alpha': the node has it twice",
     ),
     "a name that two inputs or outputs of nodes have": (
         model([node("Relu"), node("Neg")]),

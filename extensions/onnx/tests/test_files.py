@@ -321,6 +321,12 @@ def test_large_weights_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(model(x), x @ weights, rtol=1e-4)
 
 
+def test_large_weights_of_another_size_than_their_shape_are_an_error_of_the_file() -> None:
+    data = _with_weights(bytes(4 * 512 * 63)).SerializeToString()
+    with pytest.raises(ParserError, match="initializer 'w': the tensor cannot be read"):
+        armpy.load(data, backends=["CpuRef"])
+
+
 def test_numbers_without_an_end_are_an_error_of_the_file() -> None:
     # To add it up byte by byte would take hours.
     with pytest.raises(ParserError, match="a number has no end"):

@@ -88,10 +88,14 @@ def conv(pairs: Pairs, *, groups: int = 1, axis: int | None = 0, bias: bool = Tr
     return pairs.add("Conv", *inputs, group=groups, pads=[1, 1, 1, 1])
 
 
+def bounds(pairs: Pairs, *numbers: float) -> list[str]:
+    """Constant bounds of a Clip."""
+    return [pairs.constant(np.array(number, np.float32)) for number in numbers]
+
+
 def clamped(pairs: Pairs) -> str:
     """A convolution after which elements are clamped to 0 and 6."""
-    bounds = [pairs.constant(np.array(bound, np.float32)) for bound in (0, 6)]
-    return pairs.add("Clip", conv(pairs), *bounds)
+    return pairs.add("Clip", conv(pairs), *bounds(pairs, 0, 6))
 
 
 def joined(pairs: Pairs) -> str:
@@ -119,6 +123,7 @@ CASES: Mapping[str, tuple[Build, str, int]] = {
     "conv-depthwise": (lambda p: conv(p, groups=8), "DepthwiseConvolution2d", 4),
     "conv-relu": (lambda p: p.add("Relu", conv(p)), "Convolution2d", 4),
     "conv-clip": (clamped, "Convolution2d", 4),
+    "clip": (lambda p: p.add("Clip", image(p), *bounds(p, 0, 6)), "Activation", 4),
     "matmul": (
         lambda p: p.add("MatMul", p.image((2, 5, 32)), p.weights((32, 6), 1)),
         "FullyConnected",
@@ -165,7 +170,7 @@ _MOVING = ("maximum", "reshape", "transpose")
 _KEEPING = (*_MOVING, "average")
 """Whose outputs have the inputs' scale, as ONNX Runtime writes them."""
 
-_ROUNDED_OTHERWISE = ("average", "hard-swish", "leaky", "relu")
+_ROUNDED_OTHERWISE = ("average", "clip", "hard-swish", "leaky", "relu")
 """Means with ties away from zero; functions that are rounded twice, as TFLite does."""
 
 
@@ -230,6 +235,16 @@ def test_folding_can_be_switched_off() -> None:
         candidate for candidate in model.graph.layers if candidate.operation.name == "Convolution2d"
     ]
     assert layer.output.info.data_type.is_float
+
+
+def test_scales_that_cannot_be_read_are_refused_with_a_parser_error() -> None:
+    pairs = Pairs()
+    model = onnx.load_from_string(pairs.file(pairs.pair(gemm(pairs), 0.11, 100), 2))
+    scale = next(node for node in model.graph.node if node.op_type == "QuantizeLinear").input[1]
+    (tensor,) = (tensor for tensor in model.graph.initializer if tensor.name == scale)
+    tensor.raw_data = tensor.raw_data[:3]
+    with pytest.raises(armpy.ParserError, match=f"initializer '{scale}': the tensor cannot be"):
+        armpy.load(model.SerializeToString(), front_end="onnx", backends=["CpuRef"])
 
 
 def small_network() -> onnx.ModelProto:
