@@ -20,7 +20,6 @@ from armpy_testing.digits import MODEL
 pytestmark = pytest.mark.slow
 
 EXAMPLES = checkout_path("backends", "dynamic_examples")
-SAMPLE = ["--dynamic-backends-path", str(EXAMPLES / "single_file")]
 
 
 @pytest.fixture
