@@ -165,6 +165,10 @@ class ServedModel:
             except InvalidArgumentError as error:
                 if self.model.is_closed:
                     raise self._unavailable() from error
+                if error.argument is None:  # about the inputs, with a fix for Python
+                    error.fix = (
+                        "Send the inputs that the model's metadata name (GET /v2/models/NAME)"
+                    )
                 raise
         except BaseException as error:
             self.metrics.requested(status_of(error).grpc)

@@ -146,7 +146,10 @@ def test_wrong_requests_are_the_clients_fault(served: ServedModel, kind: str) ->
     ("change", "message"),
     [
         ({"datatype": "FP64"}, "Expected FP32; got FP64"),
-        ({"shape": [1, 3], "data": [1, 2, 3]}, "serving_default_x:0"),
+        (
+            {"shape": [1, 3], "data": [1, 2, 3]},
+            "got (1, 3). Send the inputs that the model's metadata name",
+        ),
         ({"name": "y"}, "missing 'serving_default_x:0'; unknown 'y'"),
         ({"parameters": {"binary_data_size": 4}}, "binary_data_size is not a number of bytes"),
         ({"parameters": {"binary_data_size": "yes"}}, "binary_data_size is not a number of bytes"),
