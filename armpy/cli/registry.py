@@ -70,17 +70,17 @@ def no_such_signature(name: str, known: Iterable[str]) -> InvalidArgumentError:
     )
 
 
-def split_option(text: str) -> tuple[str, str, str]:
+def split_option(text: str, flag: str = "--backend-option") -> tuple[str, str, str]:
     """The backend's id, the option's name and its value in ``ID.NAME=VALUE``.
 
-    Raises InvalidArgumentError if the text is not of that form.
+    Raises InvalidArgumentError about the `flag` if the text is not of that form.
     """
     option, equals, value = text.partition("=")
     backend_id, _, name = option.rpartition(".")
     if not (backend_id and name and equals):
         raise InvalidArgumentError(
             "this is not an option of a backend",
-            where="--backend-option",
+            where=flag,
             fix="Write an option such as NumbaAcc.num_threads=2",
             expected="ID.NAME=VALUE",
             actual=f"'{text}'",

@@ -24,6 +24,8 @@ def _allowed_numbers(kind: click.ParamType[object]) -> str:
     if not isinstance(kind, click.IntRange | click.FloatRange) or kind.min is None:
         return ""
     noun = "a whole number" if isinstance(kind, click.IntRange) else "a finite number"
-    if kind.max is not None:
-        return f"Expected {noun} from {kind.min:g} to {kind.max:g}."
-    return f"Expected {noun} {'above' if kind.min_open else 'of at least'} {kind.min:g}."
+    if kind.max is None:
+        return f"Expected {noun} {'above' if kind.min_open else 'of at least'} {kind.min:g}."
+    if kind.min_open:
+        return f"Expected {noun} above {kind.min:g} and at most {kind.max:g}."
+    return f"Expected {noun} from {kind.min:g} to {kind.max:g}."

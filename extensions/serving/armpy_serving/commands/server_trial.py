@@ -66,6 +66,7 @@ def check_served(target: TriedServer, url: str) -> None:
         raise InvalidArgumentError(
             f"no server: {error}",
             where=url,
+            fix="Start the server, or correct the URL",
         ) from error
     if is_served:
         return

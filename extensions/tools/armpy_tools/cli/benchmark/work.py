@@ -194,7 +194,7 @@ def _variants(
     variant_options: list[tuple[str, Mapping[str, Mapping[str, object]]]] = []
     for variant in ("", *variants):
         texts = [text.strip() for text in variant.split(",") if text.strip()]
-        chosen = {split_option(text)[:2]: split_option(text) for text in texts}
+        chosen = {o[:2]: o for o in (split_option(text, "--variant") for text in texts)}
         if variant and len(chosen) < len(texts):
             raise click.UsageError(f"--variant {variant}: an option is given twice.")
         usual = {o[:2]: o for o in map(split_option, request.backend_options)}
