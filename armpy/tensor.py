@@ -413,8 +413,8 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
             where=f"input '{name}'",
             expected=format_shape(declared),
             actual=format_shape(given),
-            fix="Give an array or a shape as expected (? is any size); Model.reshape makes a "
-            "model for other shapes",
+            fix="Give an array or a shape as expected (? is any size); in Python, Model.reshape "
+            "makes a model for other shapes",
         )
 
 

@@ -207,6 +207,9 @@ MESSAGES: dict[str, Callable[[], object]] = {
     "no shape yet": lambda: prepare_for(Model(network(shape=(None, 3))), {}),
     "no batch to choose": lambda: prepare_for(load(), {}, 7),
     "target": lambda: load().save("m.armpy", targets=["avx2"]),
+    "text for targets": lambda: load().save("m.armpy", targets="host"),
+    "path for a signer": lambda: load().save("m.armpy", sign="key.pem"),  # type: ignore[arg-type]
+    "no shape to prepare": lambda: Model(network(shape=(None, 3))).prepare(),
     "refused fallback": fallback_refused,
 }
 

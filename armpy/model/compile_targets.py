@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from armpy.backend.programs import HOST_TARGET
+from armpy.core.arguments import check_several
 from armpy.errors import Argument, BackendError, InvalidArgumentError, did_you_mean
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import describe, read_backend
@@ -45,6 +46,7 @@ def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> Non
 
     Raises InvalidArgumentError if there is not; it names the nearest one.
     """
+    check_several(names, "targets", "a sequence of targets", str)
     known = known_targets(backends)
     for name in names:
         if name not in known:

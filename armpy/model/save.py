@@ -21,7 +21,7 @@ from armpy.compiler.compiled_programs import saved_program
 from armpy.compiler.files.layout import CONSTANTS, MODEL, ModelRecord
 from armpy.compiler.files.plain import plain
 from armpy.compiler.files.writing import ArrayStore, NetworkWriter
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import Argument, InvalidArgumentError, ParserError
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.program import BoundProgram
@@ -111,6 +111,14 @@ def save_model(
             expected="a name for a compiled model",
             actual=f"one that ends in {suffix}",
             fix=f"Save it as '{stem}.armpy'",
+        )
+    if sign is not None and not callable(sign):
+        raise InvalidArgumentError(
+            "the signer cannot be called",
+            argument=Argument("sign"),
+            expected="a function that signs bytes",
+            actual=type(sign).__name__,
+            fix="Pass one that returns a FileSignature, as armpy.store.archive.signing.sign does",
         )
     network = contents.network
     if network.latest is None:

@@ -101,7 +101,9 @@ class BackendRegistry:
                 # The caller gets the exception; it is not to be listed as well.
                 self._loader.records.remove(record)
                 failed = f"backend '{backend_id}' cannot be registered: {record.candidate.reason}"
-                raise InvalidArgumentError(failed, fix="Use another id, or deregister the other")
+                raise InvalidArgumentError(
+                    failed, fix="Use another id, or deregister a backend that has it"
+                )
             record.opened = OpenedCandidate(backend_id, "", factory)
 
     def deregister(self, backend_id: BackendId) -> None:

@@ -14,7 +14,7 @@ from armpy.core.arguments import check_instance
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, listed
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.reshaping import Reshape
-from armpy.tensor import MAX_RANK, Shape, chosen_shape, shapes_agree
+from armpy.tensor import MAX_RANK, Shape, chosen_shape, format_shape, shapes_agree
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
@@ -53,7 +53,10 @@ def input_shapes(
         shape = by_name.get(value.name, known)
         if shape is None:
             raise InvalidArgumentError(
-                "an input has no shape yet", where=f"input '{value.name}'", fix="Give it one"
+                "an input has no shape yet",
+                where=f"input '{value.name}'",
+                expected=f"sizes for {format_shape(value.info.shape)}",
+                fix="Give the input a shape by its name",
             )
         chosen.append(chosen_shape(value.name, value.info.shape, shape))
     return tuple(chosen)

@@ -160,10 +160,12 @@ class Place:
     ) -> bytes:
         """The whole of an answer that has begun like this; empty if the worker has ended."""
         late_at = time.perf_counter() + limits.timeout_s
+        limit = f"timeout_s, {limits.timeout_s:g} s"
         deadline_s = None if cancellation is None else cancellation.deadline_s
-        if deadline_s is not None:
+        if deadline_s is not None and deadline_s + limits.grace_s < late_at:
             # The deadline stops it by the flag; the process is ended only if that is not heeded.
-            late_at = min(late_at, deadline_s + limits.grace_s)
+            late_at = deadline_s + limits.grace_s
+            limit = f"its deadline and grace_s, {limits.grace_s:g} s"
         try:
             while not is_whole(answer):
                 if cancellation is not None and cancellation.is_cancelled:
@@ -174,7 +176,7 @@ class Place:
                 elif not self.worker.is_running:  # and something of its own keeps the socket open
                     return b""
                 if time.perf_counter() >= late_at and not is_whole(answer):
-                    self._give_up("an execution was not done in time")
+                    self._give_up(f"an execution took longer than {limit}")
             return answer
         finally:
             # The next execution in this place has the same word.

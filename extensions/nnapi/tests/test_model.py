@@ -202,6 +202,7 @@ def test_a_block_finishes_its_model() -> None:
     ("call", "problem"),
     [
         (lambda model: model.add_operand(C.TENSOR_FLOAT32), "wrong kind. Expected OperandType"),
+        (lambda model: model.from_description({}), "wrong kind. Expected ModelDescription"),
         (lambda model: model.set_operand_value("0", None), "the operand's index is not an integer"),
         (
             lambda model: model.set_operand_value_from_memory(0, bytes(8), 0, 8),

@@ -94,6 +94,7 @@ class Model(IModel):
         NnapiError
             BAD_DATA if it is not valid.
         """
+        check_kind(description, ModelDescription, "Model.from_description")
         model = cls(manager)
         model._finished = complete(description)
         return model
