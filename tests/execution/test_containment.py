@@ -69,7 +69,7 @@ NOT_CALLED = {
     (ITensorHandle, "info"),
     (IMemoryOptimizerStrategy, "name"),  # the application's, and read before any backend is set up
     (IMemoryOptimizerStrategy, "packing_type"),
-    # For shapes that are new to a known network; see the kit's test_sizes_rule.py.
+    # For shapes that are new to a known network; see the kit's planted faults of sizes.
     *((IResizableProgram, member) for member in members(IResizableProgram)),
 }
 CALLED_BY: dict[tuple[type, str], str] = {

@@ -20,9 +20,9 @@ from armpy.inspect import (
 from armpy.model import Model, ModelOrigin
 from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks.model_file import open_model_file
-from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.control_flow import loop
-from armpy_testing.models.networks import RELU, f32
+from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_testing.shared import shared_file
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -150,6 +150,18 @@ def test_a_model_that_cannot_run_is_described_all_the_same() -> None:
     assert facts.unsupported == {"custom 'MyVendorOp'": 1}
     marked = [layer for layer in facts.layers if layer.status is LayerStatus.UNSUPPORTED]
     assert len(marked) == 1
+
+
+def test_refusals_are_shown_with_the_layer() -> None:
+    net = Network("two")
+    x = net.input("x", f32(2))
+    net.output("y", net.add(ADD, net.add(RELU, x, name="a"), x, name="b"))
+    fast = FakeBackend("Fast", {type(RELU)})
+    layers = by_name(describe_model(Model(net, runtime_of(fast))))
+    assert (layers["a"].backends, layers["a"].refusals) == (("Fast",), ())
+    assert layers["b"].backends == ("CpuRef",)
+    (refusal,) = layers["b"].refusals
+    assert (refusal.backend, refusal.code) == ("Fast", "operation")
 
 
 def test_operators_between_quantisers_are_described_as_one(tmp_path: Path) -> None:

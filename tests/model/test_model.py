@@ -244,6 +244,14 @@ def test_later_executions_leave_results_alone_though_arrays_of_the_state_take_tu
     np.testing.assert_array_equal(results, expected)
 
 
+def test_changing_a_result_does_not_change_the_state() -> None:
+    model = Model(counter(), runtime_of())
+    out = floats(0, 0)
+    result = model.run({"x": floats(1, 1)}, {"total": out})["total"]
+    result[:] = 50
+    np.testing.assert_array_equal(model(floats(1, 1)), [2, 2])
+
+
 def test_a_failed_execution_leaves_the_state_as_it_was() -> None:
     backend = FailingOnDemand()
     model = Model(counter(), runtime_of(backend))

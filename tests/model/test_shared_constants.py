@@ -15,6 +15,7 @@ from armpy.backend import SavedProgram, packed_view
 from armpy.errors import BackendError
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
+from armpy_testing.models.networks import ADD
 
 files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
 pytest.importorskip("numba", reason="Numba is not installed")
@@ -118,3 +119,16 @@ def test_a_file_that_is_saved_again_holds_them_once_as_well(tmp_path: Path) -> N
     armpy.load(first).save(second)
     assert second.stat().st_size == first.stat().st_size
     np.testing.assert_array_equal(results(first), results(second))
+
+
+def test_constants_of_the_same_elements_may_have_other_shapes(tmp_path: Path) -> None:
+    net = Network("shapes")
+    x = net.input("x", TensorInfo((5, 70), DataType.FLOAT32))
+    flat = net.input("flat", TensorInfo((4200,), DataType.FLOAT32))
+    net.output("y", net.add(FullyConnected(), x, net.constant(WEIGHTS)))
+    net.output("z", net.add(ADD, flat, net.constant(WEIGHTS.reshape(-1))))
+    path = tmp_path / "shapes.armpy"
+    Model(net).save(path)
+    loaded = armpy.load(path, code="never", backends=["CpuRef"])
+    outputs = loaded.run({"x": DATA, "flat": np.zeros(4200, np.float32)})
+    np.testing.assert_array_equal(outputs["z"], WEIGHTS.reshape(-1))
