@@ -144,6 +144,16 @@ def test_the_first_preferred_factory_that_is_registered_is_used_and_else_the_hos
         assert handle_factories(backend)[0][0].factory_id == expected
 
 
+def test_a_second_factory_of_one_id_is_left_out() -> None:
+    registry = TensorHandleFactoryRegistry()
+    first, second = Factory(MALLOC, NONE), Factory(NONE, MALLOC)
+    registry.register_factory(first)
+    registry.register_factory(second)
+    assert registry.get_factory("test/memory") is first
+    assert registry.get_factory("test/other") is None
+    assert isinstance(registry.get_factory(HOST_FACTORY_ID), HostTensorHandleFactory)
+
+
 @pytest.mark.parametrize("what", ["factory", "manager"])
 def test_something_else_cannot_be_registered(what: str) -> None:
     registry = TensorHandleFactoryRegistry()
