@@ -229,7 +229,7 @@ def text_of(provoke: Callable[[], object]) -> str:
 def test_texts_are_those_that_a_person_has_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one place that compares texts: other tests compare classes and fields of errors.
+    """The one place that compares whole texts: other tests match parts of them.
 
     To change a text, change its line in the file, or replace the file by what this test prints.
     """

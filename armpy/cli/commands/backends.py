@@ -1,4 +1,4 @@
-"""The commands about backends: listed, measured, tuned, begun anew."""
+"""``armpy backends``: lists the backends that are installed."""
 
 from __future__ import annotations
 
