@@ -18,7 +18,7 @@ from armpy_compat.armnn_format.layer import ArmnnLayer, Converter
 ACTIVATIONS: Mapping[int, ActivationFunction] = {
     function.value: function
     for function in ActivationFunction
-    if function is not ActivationFunction.MISH
+    if function.value <= ActivationFunction.GELU.value  # Arm NN's last; later ones are armpy's
 }
 BINARY: Mapping[int, BinaryOperation] = {
     operation.value: operation
