@@ -34,9 +34,10 @@ subnormals, ties of rounding, and the ends of exponentials, of float16, of integ
 
 def stored(reals: Reals, info: TensorInfo) -> Array:
     """Reals as a tensor's plain numbers (small floats as their bit patterns)."""
-    if info.data_type.is_bit_pattern:
-        return nearest_bits(np.asarray(reals), info.data_type)
-    return np.asarray(reals).astype(info.data_type.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond a type's numbers are infinities
+        if info.data_type.is_bit_pattern:
+            return nearest_bits(np.asarray(reals), info.data_type)
+        return np.asarray(reals).astype(info.data_type.dtype)
 
 
 def _integers(rng: np.random.Generator, info: TensorInfo, low: int, high: int) -> Array:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from armpy.backend import (
+    BackendOption,
     ITensorArena,
     ITensorHandle,
     IWorkload,
@@ -98,6 +99,12 @@ class OwnMemory(ExampleDeviceBackend):
     def __init__(self, parts: Parts | None = None, device: Device | None = None) -> None:
         super().__init__(device if parts is None else RememberingDevice())
         self._parts = parts or Parts()
+        self._has_options = parts is None
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """None if there is one device for all runtimes, which would read none."""
+        return super().options if self._has_options else ()
 
     def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
