@@ -10,7 +10,6 @@ import pytest
 
 from armpy_nnapi import (
     FuseCode,
-    Model,
     ModelBuilder,
     ModelOperand,
     OperandCode,
@@ -21,7 +20,7 @@ from armpy_nnapi import (
 from armpy_nnapi.description.model_description import OperationNode, Subgraph
 from armpy_nnapi.operations import definitions
 
-from .nnapi_models import BOOL_1, FLOAT_2, compiled, devices_of, fails, floats
+from .nnapi_models import FLOAT_2, compiled, devices_of, fails, floats
 
 C = OperandCode
 DEVICES = devices_of()
@@ -185,19 +184,6 @@ def test_constants_take_scales_for_tensors_and_for_channels() -> None:
     assert many.type == OperandType(C.TENSOR_QUANT8_SYMM_PER_CHANNEL, (2, 2))
     results = compiled(builder.finish(builder.dequantize(constant), builder.dequantize(many)))()
     assert [result.tolist() for result in results] == [[-1, -0.5], [[0.5, 1], [3, 4]]]
-
-
-def test_control_flow_runs_other_models() -> None:
-    def step(count: float) -> Model:
-        inner = ModelBuilder(DEVICES)
-        return inner.finish(inner.add(inner.input(FLOAT_2), floats(count, count)))
-
-    builder = ModelBuilder(DEVICES)
-    condition, x = builder.input(BOOL_1), builder.input(FLOAT_2)
-    (chosen,) = builder.if_(condition, step(1), step(10), [x], [FLOAT_2])
-    compilation = compiled(builder.finish(chosen))
-    assert compilation(np.array([True], np.bool_), floats(1, 2))[0].tolist() == [2, 3]
-    assert compilation(np.array([False], np.bool_), floats(1, 2))[0].tolist() == [11, 12]
 
 
 def test_a_condition_has_the_dimensions_that_follow_so_that_a_loop_can_be_built() -> None:

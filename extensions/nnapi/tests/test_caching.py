@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from armpy.backend import CacheUse, Capability
@@ -15,22 +14,17 @@ from armpy.types import Priority
 from armpy_nnapi import (
     Compilation,
     Model,
-    ModelBuilder,
     NnapiError,
-    OperandCode,
-    OperandType,
-    OperationCode,
     PreferenceCode,
     ResultCode,
 )
-from armpy_nnapi.devices import DeviceManager
 from armpy_testing.backends.scripted_backend import (
     Script,
     ScriptedBackend,
     declaration,
 )
 
-from .nnapi_models import add_activation, devices_of, floats, sum_model
+from .nnapi_models import devices_of, floats, sum_model
 
 TOKEN = bytes(range(32))
 X, Y, SUM = floats(1, 2), floats(10, 20), [11, 22]
@@ -153,26 +147,6 @@ def test_a_device_says_how_many_files_it_has(
     assert len([*tmp_path.iterdir()]) == sum(num_files)
 
 
-@pytest.mark.slow
-def test_the_accelerator_that_armpy_ships_keeps_and_loads_programs(tmp_path: Path) -> None:
-    """Beside its own cache, which an application may have switched off."""
-    hits = []
-    for _ in range(2):
-        with DeviceManager() as manager:
-            device = manager.get_device_of_backend("NumbaAcc")
-            assert device.number_of_cache_files_needed == (1, 1)
-            builder = ModelBuilder(manager)
-            model = builder.finish(builder.tanh(builder.input(np.float32, (4,))))
-            with Compilation.create_for_devices(model, [device]) as compilation:
-                compilation.set_caching(tmp_path, TOKEN)
-                compilation.finish()
-                (result,) = compilation(np.array([-1, 0, 0.5, 2], np.float32))
-                hits.append(all(use.is_hit for use in uses(compilation)))
-        np.testing.assert_allclose(result, np.tanh([-1, 0, 0.5, 2]), rtol=1e-5)
-        assert len([*tmp_path.iterdir()]) == 2
-    assert hits == [False, True]
-
-
 @pytest.mark.parametrize(
     "backend",
     [driver(keeps_programs=False), driver(feature_level=28)],
@@ -230,44 +204,6 @@ def test_the_preference_and_priority_that_count_anyway_are_the_same_files(tmp_pa
     compiled(driver(), tmp_path, priority=Priority.MEDIUM)
     compiled(driver(), tmp_path, preference=PreferenceCode.FAST_SINGLE_ANSWER)
     assert len(stems(tmp_path)) == 1
-
-
-def test_another_model_under_the_same_token_is_not_confused(tmp_path: Path) -> None:
-    """An application's mistake, which must not become a wrong result."""
-    compiled(driver(), tmp_path)
-    tensor = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
-    backend = driver()
-    with Model(manager=devices_of(backend)) as model:
-        a, b, difference = (model.add_operand(tensor) for _ in range(3))
-        model.add_operation(OperationCode.SUB, [a, b, add_activation(model)], [difference])
-        model.identify_inputs_and_outputs([a, b], [difference])
-    compilation = compiled(backend, tmp_path, model=model)
-    assert compilation(X, Y)[0].tolist() == [-9, -18]
-    assert asked(backend) == ["optimize", "save"]
-    assert "it was made of something else" in uses(compilation)[0].reason
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:-1]),
-        lambda path: path.write_bytes(bytes(path.stat().st_size)),
-        lambda path: path.write_bytes(path.read_bytes()[::-1]),
-    ],
-    ids=["emptied", "truncated", "zeroed", "reversed"],
-)
-def test_damaged_files_are_made_anew(damage: object, tmp_path: Path) -> None:
-    compiled(driver(), tmp_path)
-    for path in tmp_path.iterdir():
-        damage(path)  # type: ignore[operator]  # a function
-    backend = driver()
-    compiled(backend, tmp_path)
-    assert asked(backend) == ["optimize", "save"]
-    backend.forget()
-    compiled(backend, tmp_path)
-    assert asked(backend) == ["check", "load"]
 
 
 def test_nothing_of_the_applications_is_deleted(tmp_path: Path) -> None:

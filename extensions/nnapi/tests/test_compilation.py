@@ -87,13 +87,6 @@ def test_chosen_devices_do_not_fall_back_to_the_reference(manager: DeviceManager
         compilation.finish()
 
 
-def test_without_a_choice_the_reference_runs_what_no_other_device_takes() -> None:
-    with devices_of(FakeBackend("Adder", {ElementwiseBinary})) as manager:
-        compilation = compiled(floor_of_sum(manager, FLOAT_ANY))
-        assert compilation(floats(1, 2.5), floats(2, 2))[0].tolist() == [3, 4]
-        assert compilation.devices is None
-
-
 def test_a_model_that_no_device_takes_is_bad_data() -> None:
     with devices_of(FakeBackend("Adder", {ElementwiseBinary}), backends=["Adder"]) as manager:
         compilation = Compilation(floor_of_sum(manager))
@@ -164,19 +157,6 @@ def test_a_compilation_frees_its_networks(is_closed: bool) -> None:
         del compilation
         gc.collect()
         assert network() is None
-
-
-def test_an_operation_with_unused_results_is_not_run() -> None:
-    model = Model()
-    three = OperandType(C.TENSOR_FLOAT32, (3,))
-    a, b, total, c, unused = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2, three, FLOAT_ANY)
-    activation = add_activation(model)
-    model.add_operation(OperationCode.ADD, [a, b, activation], [total])
-    model.add_operation(OperationCode.ADD, [a, c, activation], [unused])
-    model.identify_inputs_and_outputs([a, b, c], [total])
-    model.finish()
-    results = compiled(model)(floats(1, 2), floats(3, 4), floats(5, 6, 7))
-    assert results[0].tolist() == [4, 6]
 
 
 def test_arguments_of_another_kind_are_rejected(manager: DeviceManager) -> None:

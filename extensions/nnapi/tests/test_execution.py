@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
@@ -17,7 +16,6 @@ from armpy_nnapi import (
     Execution,
     Memory,
     Model,
-    ModelBuilder,
     NnapiError,
     OperandCode,
     OperandType,
@@ -26,7 +24,6 @@ from armpy_nnapi import (
 )
 
 from .nnapi_models import (
-    BOOL_1,
     FLOAT_2,
     FLOAT_ANY,
     FLOAT_OPEN,
@@ -88,10 +85,6 @@ def test_elements_may_be_bytes(compilation: Compilation) -> None:
     assert total == floats(11, 22).tobytes()
 
 
-def test_an_input_may_have_any_strides(compilation: Compilation) -> None:
-    assert compilation(floats(1, 2, 3)[::-2], floats(0, 0))[0].tolist() == [3, 1]
-
-
 # Dimensions
 
 
@@ -118,14 +111,6 @@ def test_given_dimensions_are_those_of_the_model(setter: str, dimensions: tuple[
     type_given = OperandType(C.TENSOR_FLOAT32, dimensions)
     with fails(ResultCode.BAD_DATA, r"not those of the model. Expected \(2, 0\)"):
         getattr(execution, setter)(0, np.zeros(dimensions, np.float32), type_given)
-
-
-def test_a_call_takes_dimensions_from_its_arrays() -> None:
-    compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_ANY, FLOAT_ANY))
-    assert compilation(floats(1, 2, 3), floats(10))[0].tolist() == [11, 12, 13]
-    assert compilation(floats(1), floats(10).reshape(1, 1))[0].tolist() == [[11]]
-    with fails(ResultCode.BAD_DATA, "not those of the model"):
-        compilation(floats(1).reshape(1, 1), floats(10))
 
 
 # Outputs
@@ -203,21 +188,6 @@ def test_a_scalar_output_has_rank_0_and_no_dimensions() -> None:
         execution.get_output_operand_dimensions(0)
 
 
-def test_a_scalar_may_be_an_input() -> None:
-    model = Model()
-    a, b, activation, total = add_operands(model, FLOAT_2, FLOAT_2, INT, FLOAT_2)
-    model.add_operation(OperationCode.ADD, [a, b, activation], [total])
-    model.identify_inputs_and_outputs([a, b, activation], [total])
-    model.finish()
-    total_of = np.zeros(2, np.float32)
-    computed(model, [floats(-1, 2), floats(-1, 2), np.int32(1)], [total_of])
-    assert total_of.tolist() == [0, 4]
-    computed(model, [floats(-1, 2), floats(-1, 2), 0], [total_of])
-    assert total_of.tolist() == [-2, 4]
-    with fails(ResultCode.OP_FAILED, "unknown activation"):
-        computed(model, [floats(-1, 2), floats(-1, 2), 9], [total_of])
-
-
 def test_truth_values_are_single_bytes_and_any_other_than_0_is_true() -> None:
     model = Model()
     a, b = add_operands(model, OperandType(C.TENSOR_BOOL8, (3,)), OperandType(C.TENSOR_BOOL8, (3,)))
@@ -235,28 +205,6 @@ def test_an_output_that_is_needed_must_have_a_buffer(execution: Execution) -> No
     execution.set_output(0, None)
     with fails(ResultCode.OP_FAILED, "output 0 has no buffer"):
         execution.compute()
-
-
-# States
-
-
-def test_executions_run_side_by_side() -> None:
-    compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN))
-    wrong: list[int] = []
-
-    def work(size: int) -> None:
-        for _ in range(30):
-            values = np.full(size, size, np.float32)
-            (result,) = compilation(values, values)
-            if result.tolist() != [2 * size] * size:
-                wrong.append(size)
-
-    threads = [threading.Thread(target=work, args=(size,)) for size in range(1, 9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
 
 
 # Loops
@@ -311,37 +259,6 @@ def test_without_a_time_of_its_own_an_execution_has_that_of_the_options(
         with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0"):
             execution.compute()
         assert time.perf_counter() - began < 1.9  # NNAPI's default is 2 s
-
-
-def choices_in_choices(num_levels: int) -> Model:
-    """IFs in each other: each runs the next level twice, and the innermost negates."""
-    builder = ModelBuilder()
-    builder.input(BOOL_1)
-    model: Model = builder.finish(builder.logical_not(builder.input(BOOL_1)))
-    for _ in range(num_levels):
-        builder = ModelBuilder()
-        condition, value = builder.input(BOOL_1), builder.input(BOOL_1)
-        for _ in range(2):
-            (value,) = builder.if_(condition, model, model, [condition, value], [BOOL_1])
-        model = builder.finish(value)
-    return model
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("num_levels", [2, 31])
-def test_choices_in_choices_that_take_too_long_miss_their_deadline(num_levels: int) -> None:
-    execution = Execution(compiled(choices_in_choices(num_levels)))
-    for index in (0, 1):
-        execution.set_input(index, np.array([True]))
-    output = bytearray(1)
-    execution.set_output(0, output)
-    execution.set_loop_timeout(50_000_000)
-    if num_levels == 2:
-        execution.compute()
-        assert output == b"\1"
-    else:
-        with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "IF_.*control flow takes too long"):
-            execution.compute()
 
 
 @pytest.mark.parametrize(

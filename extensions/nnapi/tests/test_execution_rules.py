@@ -28,12 +28,10 @@ from armpy_nnapi import (
     ModelBuilder,
     NnapiError,
     OperandType,
-    Priority,
     ResultCode,
 )
 from armpy_nnapi.run.fence_watch import FenceWatch
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, raises, right
-from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
     BOOL_1,
@@ -48,7 +46,6 @@ from .nnapi_models import (
 from .nnapi_world import World
 
 DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
 
 @pytest.fixture
@@ -258,47 +255,6 @@ def test_a_burst_does_not_keep_what_is_over(device: World) -> None:
     burst.close()
 
 
-def test_the_watchdog_disturbs_no_execution(device: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    watchdog = use_still_watchdog(monkeypatch)
-    execution, _, total = execution_of(device.compiled(), reusable=True)
-    stop = threading.Event()
-
-    def release() -> None:
-        while not stop.is_set():
-            watchdog.look()
-
-    thread = threading.Thread(target=release)
-    thread.start()
-    try:
-        for _ in range(2000):
-            execution.compute()
-    finally:
-        stop.set()
-        thread.join()
-    assert total.tolist() == [11, 22]
-
-
-@needs_fork
-def test_a_child_process_has_a_watchdog_of_its_own(
-    device: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compilation = device.compiled()
-    watchdog = use_watchdog(monkeypatch)
-    in_parent, _, _ = execution_of(compilation, reusable=True)
-    in_parent.compute()  # the parent watches from here on
-    watchdog.release_after_s = 0.02
-    child = os.fork()
-    if child == 0:  # pragma: no cover - another process
-        try:
-            execution, _, _ = execution_of(compilation, reusable=True)
-            execution.compute()
-            until(lambda: not execution.is_prepared)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
 # Fences
 
 
@@ -393,29 +349,6 @@ def test_the_end_of_an_event_is_reported_once() -> None:
     event.when_done(results.append)
     event.wait(0)
     assert results == [None, None]
-
-
-def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: World) -> None:
-    device.block()
-    order: list[str] = []
-    blocker = execution_of(device.compiled())[0].start_compute()
-    device.wait_until_busy()
-    events = []
-    for priority in (Priority.HIGH, Priority.LOW):
-        compilation = Compilation.create_for_devices(
-            sum_model(manager=device.manager), device.manager.devices[:1]
-        )
-        compilation.set_priority(priority)
-        compilation.finish()
-        for _ in range(20 if priority is Priority.HIGH else 1):
-            event = execution_of(compilation)[0].start_compute()
-            event.when_done(lambda _, name=priority.name: order.append(name))  # type: ignore[misc]
-            events.append(event)
-    device.gate.set()
-    for event in (blocker, *events):
-        event.wait(30)
-    assert order[0] == "HIGH"
-    assert order.index("LOW") <= 4  # after three that are more urgent, and one under way
 
 
 # Times

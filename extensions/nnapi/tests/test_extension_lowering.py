@@ -30,8 +30,6 @@ from armpy_testing.backends.vendor_extension import (
     NAME,
     REVERSE,
     TENSOR_RECORD,
-    TENSOR_WIDE,
-    WIDE,
     RecordsBackend,
     Reverse,
     create_reverse,
@@ -52,18 +50,6 @@ def record(*dimensions: int, **fields: object) -> Operand:
     information = ExtensionTypeInformation(TENSOR_RECORD, True, 3)
     operand = Operand(code(TENSOR_RECORD), dimensions, extension_type=information)
     return replace(operand, **fields)  # type: ignore[arg-type]  # checked at run time
-
-
-def wide(**fields: object) -> Operand:
-    """A scalar of the type WIDE."""
-    operand = Operand(code(WIDE), extension_type=ExtensionTypeInformation(WIDE, False, 8))
-    return replace(operand, **fields)  # type: ignore[arg-type]  # checked at run time
-
-
-NUMBERS = Operand(
-    code(TENSOR_WIDE), (0,), extension_type=ExtensionTypeInformation(TENSOR_WIDE, True, 8)
-)
-"""Numbers of the type TENSOR_WIDE, as many as come out."""
 
 
 def model(number: int, inputs: list[Operand], outputs: list[Operand]) -> ModelDescription:
@@ -157,31 +143,9 @@ def test_an_input_that_an_execution_leaves_out_is_left_out_for_the_extension() -
     assert seen == [[False, False], [False, True]]
 
 
-def test_types_of_the_extension_and_of_nnapi_go_together() -> None:
-    ten = Operand(OperandCode.INT32, lifetime=Lifetime.CONSTANT_COPY, data=b"\x0a\0\0\0")
-    records = np.arange(3, dtype=np.uint8).reshape(1, 3)
-    (result,) = run(model(REVERSE, [record(1), ten], [record(1)]), records)
-    np.testing.assert_array_equal(result, [[10, 11, 12]])
-
-
-def test_a_value_may_decide_on_the_shape_when_the_model_is_built_or_runs() -> None:
-    four = (4).to_bytes(8, "little")
-    constant = wide(lifetime=Lifetime.CONSTANT_COPY, data=four)
-    for operand, arrays in ((constant, ()), (wide(), (np.array(4, np.uint64),))):
-        (result,) = run(model(COUNT, [operand], [NUMBERS]), *arrays)
-        np.testing.assert_array_equal(result, np.array([0, 1, 2, 3], np.uint64))
-
-
 def test_operands_that_the_extension_does_not_take_are_bad_data() -> None:
     with bad_data(rf"{NAME} / COUNT: COUNT takes a number. Expected WIDE"):
         lower_model(model(COUNT, [record(2)], [record(2)]), extensions=LOOKUP)
-
-
-def test_what_the_layer_s_own_rules_refuse_is_bad_data() -> None:
-    with bad_data(r"Reverse 'Reverse_0': the declared output shape does not match"):
-        lower_model(model(REVERSE, [record(2)], [record(3)]), extensions=LOOKUP)
-    with bad_data(r"Reverse 'Reverse_0': the number of inputs is wrong"):
-        lower_model(model(REVERSE, [record(2)] * 3, [record(2)]), extensions=LOOKUP)
 
 
 def test_another_number_of_outputs_is_bad_data() -> None:

@@ -26,11 +26,9 @@ from armpy_nnapi import (
 from armpy_nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.vendor_extension import (
-    COUNT,
     NAME,
     REVERSE,
     TENSOR_RECORD,
-    TENSOR_WIDE,
     WIDE,
     RecordsBackend,
 )
@@ -144,25 +142,6 @@ def test_bytes_must_be_as_many_as_the_elements_have(length: int, manager: Device
         execution.set_input(0, bytes(length))
 
 
-def count(manager: DeviceManager, length: int) -> Model:
-    """A model with one COUNT."""
-    model = Model(manager)
-    number = add_operand(model, WIDE)
-    result = add_operand(model, TENSOR_WIDE, length)
-    add_operation(model, COUNT, [number], [result])
-    model.identify_inputs_and_outputs([number], [result])
-    model.finish()
-    return model
-
-
-def test_dimensions_other_than_the_model_s_fail_when_they_come_out(manager: DeviceManager) -> None:
-    compilation = finished(count(manager, 3), manager)
-    (result,) = compilation(np.array(3, np.int64))
-    np.testing.assert_array_equal(result, [0, 1, 2])
-    with fails(ResultCode.OP_FAILED, "output 0 has other dimensions"):
-        compilation(np.array(4, np.int64))
-
-
 def test_there_is_no_fallback_for_an_extension_s_operation(manager: DeviceManager) -> None:
     vendor, reference = manager.devices
     model = reverse(manager, 2)
@@ -173,12 +152,6 @@ def test_there_is_no_fallback_for_an_extension_s_operation(manager: DeviceManage
     chosen.finish()
     (result,) = chosen(np.arange(6, dtype=np.uint8).reshape(2, 3))
     np.testing.assert_array_equal(result[0], [3, 4, 5])
-
-
-def test_what_the_extension_refuses_when_it_runs_is_op_failed(manager: DeviceManager) -> None:
-    compilation = finished(count(manager, 0), manager)
-    with fails(ResultCode.OP_FAILED, "that is too many. Expected up to 100"):
-        compilation(np.array(101, np.int64))
 
 
 def test_an_application_that_is_not_on_the_list_cannot_use_extensions(tmp_path: Path) -> None:

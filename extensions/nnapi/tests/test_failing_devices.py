@@ -14,7 +14,6 @@ from armpy.errors import (
     ExecutionTimeoutError,
     MemoryLimitError,
 )
-from armpy.ops import ElementwiseBinary
 from armpy_nnapi import Compilation, DeviceManager, NnapiError, ResultCode
 from armpy_testing.backends.scripted_backend import ScriptedBackend, raises
 
@@ -58,25 +57,6 @@ def test_the_code_is_that_of_the_device_that_failed_although_another_refused() -
                 chosen(manager, names).finish()
 
 
-def test_another_chosen_device_takes_what_one_fails_to_prepare() -> None:
-    failing = ScriptedBackend("Npu", {"optimize": raises(BackendError("out of units"))})
-    with devices_of(failing, ScriptedBackend("Gpu")) as manager:
-        compilation = chosen(manager, ["Npu", "Gpu"])
-        compilation.finish()
-        assert compilation(floats(1, 2), floats(3, 4))[0].tolist() == [4, 6]
-
-
-def test_without_a_choice_the_reference_takes_what_a_device_fails_to_prepare() -> None:
-    failing = ScriptedBackend("Npu", {"optimize": raises(BackendUnavailableError("gone"))})
-    with devices_of(failing) as manager:
-        compilation = Compilation(sum_model(manager=manager))
-        compilation.finish()
-        assert compilation(floats(1, 2), floats(3, 4))[0].tolist() == [4, 6]
-        placement = compilation.network(()).placement
-        assert placement is not None
-        assert [(r.backend, r.code) for r in placement.refusals] == [("Npu", "compilation")]
-
-
 def test_a_device_that_fails_when_dimensions_are_known_gives_its_code_then() -> None:
     failing = ScriptedBackend("Npu", {"create_workload": raises(BackendUnavailableError("gone"))})
     with devices_of(failing) as manager:
@@ -85,18 +65,3 @@ def test_a_device_that_fails_when_dimensions_are_known_gives_its_code_then() -> 
         compilation.finish()
         with fails(ResultCode.UNAVAILABLE_DEVICE, "gone"):
             compilation(floats(1, 2), floats(3, 4))
-
-
-def test_what_is_kept_of_a_failure_keeps_nothing_else_alive() -> None:
-    failing = ScriptedBackend(
-        "Npu", {"create_workload": raises(BackendError("x"))}, operations=[ElementwiseBinary]
-    )
-    with devices_of(failing) as manager:
-        compilation = chosen(manager, ["Npu"])
-        with pytest.raises(NnapiError) as caught:
-            compilation.finish()
-    refusal = caught.value.__cause__
-    assert refusal is not None
-    failure = refusal.__cause__
-    assert isinstance(failure, BackendError)
-    assert failure.__traceback__ is None

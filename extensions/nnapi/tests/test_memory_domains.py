@@ -492,37 +492,7 @@ def test_a_reusable_execution_in_a_burst_uses_the_same_buffers(
     assert contents(total) == [3, 4]
 
 
-def test_truth_values_are_those_at_the_time_of_the_execution(manager: DeviceManager) -> None:
-    kind = OperandType(OperandCode.TENSOR_BOOL8, (2,))
-    builder = ModelBuilder(manager)
-    compilation = compiled(builder.finish(builder.logical_not(builder.input(kind))))
-    memory, result = memory_for((compilation, "input", 0)), np.zeros(2, np.bool_)
-    execution = Execution(compilation)
-    execution.set_input_from_memory(0, memory, 0, 0)
-    execution.set_output(0, result)
-    Memory.copy(Memory(bytearray([0, 2])), memory)
-    execution.compute()
-    assert result.tolist() == [True, False]
-
-
 # Copies.
-
-
-def test_copies_go_between_all_kinds_of_memory(summed: Compilation, npu: BufferDevice) -> None:
-    device_memories = []
-    for answer in ("right", None):
-        npu.gives = answer
-        device_memories += [memory_for((summed, "input", 0)) for _ in range(2)]
-    plain = [Memory(np.zeros(2, np.float32)), Memory.shared(8)]
-    everything: list[Memory] = [*device_memories, *plain]
-    number = 0.0
-    for source in everything:
-        for target in everything:
-            number += 1
-            Memory.copy(Memory(floats(number, -number)), source)
-            Memory.copy(source, target)
-            assert contents(target) == [number, -number]
-            assert contents(source) == [number, -number]
 
 
 @pytest.mark.parametrize(("first", "second"), [(8, 4), (4, 8)])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.types import DataType, DeviceType
-from armpy_nnapi import Compilation, PreferenceCode, ResultCode
+from armpy.types import DataType
+from armpy_nnapi import Compilation, PreferenceCode
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 
-from .nnapi_models import devices_of, fails, sum_model
+from .nnapi_models import devices_of, sum_model
 
 
 def device(name: str, exec_time: float, power_usage: float) -> ScriptedBackend:
@@ -65,24 +65,3 @@ def test_declared_figures_count_without_a_preference(
     placement = compilation.network(()).placement
     assert placement is not None
     assert set(placement.layers_by_backend) == {name}
-
-
-@pytest.mark.parametrize("chosen", [True, False])
-def test_the_managers_preference_for_npus_holds_and_is_an_error_without_one(chosen: bool) -> None:
-    gpu, npu = (
-        ScriptedBackend(kind.name.title(), declared=declaration(device_type=kind))
-        for kind in (DeviceType.GPU, DeviceType.ACCELERATOR)
-    )
-    for devices in ([gpu, npu], [gpu]):
-        manager = devices_of(*devices, preference="npu")
-        model = sum_model(manager=manager)
-        found = manager.devices[: len(devices)]
-        compilation = Compilation.create_for_devices(model, found) if chosen else Compilation(model)
-        if npu not in devices:
-            with fails(ResultCode.UNAVAILABLE_DEVICE, "no backend has an NPU. .*; got Gpu: GPU"):
-                compilation.finish()
-            continue
-        compilation.finish()
-        placement = compilation.network(()).placement
-        assert placement is not None
-        assert set(placement.layers_by_backend) == {"Accelerator"}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from armpy.ops import Activation
-from armpy_nnapi import Compilation, Execution, Model, OperationCode
+from armpy_nnapi import Compilation, Model, OperationCode
 from armpy_testing.backends.vector_backend import VectorBackend
 
 from .nnapi_models import (
@@ -15,7 +13,6 @@ from .nnapi_models import (
     add_operands,
     compiled,
     devices_of,
-    floats,
     sum_model,
 )
 
@@ -59,18 +56,3 @@ def test_nothing_is_known_of_open_dimensions() -> None:
     with devices_of(VectorBackend(128, 32)) as manager:
         model = sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager)
         assert preferred(compiled(model)) == [(4, 1)] * 3
-
-
-def test_buffers_of_any_place_are_brought_to_the_device() -> None:
-    simd = VectorBackend(256, 64)
-    with devices_of(simd) as manager:
-        execution = Execution(compiled(sum_model(manager=manager)))
-        whole = np.zeros(9, np.float32)
-        whole[1:3], whole[3:5] = floats(1, 2), floats(3, 4)
-        execution.set_input(0, whole[1:3])
-        execution.set_input(1, whole[3:5])
-        execution.set_output(0, whole[5:7])
-        execution.compute()
-        assert whole.tolist() == [0, 1, 2, 3, 4, 4, 6, 0, 0]
-        assert simd.seen
-        assert simd.misplaced == []

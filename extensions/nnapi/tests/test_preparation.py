@@ -10,7 +10,7 @@ from armpy.types import Preference, Priority
 from armpy_nnapi import Compilation, NnapiError, PreferenceCode, ResultCode
 from armpy_testing.backends.scripted_backend import Script, ScriptedBackend, sleeps
 
-from .nnapi_models import devices_of, sum_model
+from .nnapi_models import devices_of, floats, sum_model
 
 
 def compilation_for(backend: ScriptedBackend) -> Compilation:
@@ -70,3 +70,13 @@ def test_a_timeout_of_zero_takes_the_limit_away() -> None:
     compilation.set_timeout(0)
     compilation.finish()
     assert backend.calls_of("optimize")[0].arguments["request"].deadline_s is None
+
+
+def test_the_first_execution_makes_nothing_but_memory() -> None:
+    backend = npu()
+    compilation = compilation_for(backend)
+    compilation.finish()
+    made = len(backend.calls_of("create_workload")), len(backend.calls_of("optimize"))
+    assert compilation(floats(1, 2), floats(3, 4))[0].tolist() == [4, 6]
+    assert made == (len(backend.calls_of("create_workload")), len(backend.calls_of("optimize")))
+    assert made == (1, 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import threading
 from contextlib import ExitStack
 from typing import Any
 
@@ -14,7 +12,7 @@ from armpy import Execution as BoundExecution
 from armpy.execution import LoadedNetwork
 from armpy.ops.operation import Array
 from armpy_nnapi import Compilation, Execution
-from armpy_testing.watchdogs import StillWatchdog, use_still_watchdog, use_watchdog
+from armpy_testing.watchdogs import StillWatchdog, use_still_watchdog
 
 from .nnapi_models import (
     compiled,
@@ -93,16 +91,6 @@ def test_a_buffer_that_is_input_and_output_is_reused_with_what_was_written() -> 
     assert total.tolist() == [4, 5]
 
 
-def test_outputs_that_overlap_inputs_in_part_are_right(compilation: Compilation) -> None:
-    buffer = floats(1, 2, 3)
-    execution = Execution(compilation)
-    execution.set_input(0, buffer[:2])
-    execution.set_input(1, floats(10, 10))
-    execution.set_output(0, buffer[1:])
-    execution.compute()
-    assert buffer.tolist() == [1, 11, 12]
-
-
 @pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")  # NumPy 2.5
 def test_changing_an_arrays_shape_after_it_was_set_changes_nothing(
     compilation: Compilation,
@@ -132,25 +120,6 @@ def test_what_is_under_way_is_not_released(still_watchdog: StillWatchdog) -> Non
         assert not world.execution.is_prepared
 
 
-def test_what_idles_is_released_and_prepared_again(
-    reusable: Reusable, bound: list[BoundExecution], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_watchdog(monkeypatch, release_after_s=0.02)
-    execution, values, total = reusable
-    execution.compute()
-    (prepared,) = bound
-    waiting = threading.Event()
-    for _ in range(6000):
-        if not execution.is_prepared:
-            break
-        waiting.wait(0.01)
-    assert not execution.is_prepared
-    assert prepared.is_closed
-    values[:] = 100
-    execution.compute()
-    assert total.tolist() == [110, 120]
-
-
 def test_what_is_used_between_two_looks_is_kept(
     reusable: Reusable, still_watchdog: StillWatchdog
 ) -> None:
@@ -161,16 +130,3 @@ def test_what_is_used_between_two_looks_is_kept(
         assert execution.is_prepared
     still_watchdog.look()
     assert not execution.is_prepared
-
-
-@pytest.mark.slow
-def test_a_dropped_execution_takes_its_memory_with_it(compilation: Compilation) -> None:
-    network = compilation.whole
-    assert network is not None
-    execution, _, _ = reusable_of(compilation)
-    execution.compute()
-    gc.collect()
-    before = len(network._users)
-    del execution
-    gc.collect()
-    assert len(network._users) == before - 1

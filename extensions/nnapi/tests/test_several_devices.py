@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 
 import numpy as np
@@ -12,46 +11,12 @@ from armpy_reference import ReferenceBackend
 from armpy import RuntimeOptions
 from armpy.backend import postpone_compilation
 from armpy_nnapi import Compilation, DeviceManager, ResultCode
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, wrong_results
 
-from .nnapi_models import devices_of, fails, sum_model
+from .nnapi_models import fails, sum_model
 
 X = np.array([1, 2], np.float32)
-
-
-def test_executions_are_spread_over_the_chosen_devices_and_survive_a_failure(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    calls: list[str] = []
-    is_broken = threading.Event()
-
-    def fail_later() -> None:
-        calls.append("A")
-        if is_broken.is_set():
-            raise RuntimeError("the device is gone")
-
-    devices = (
-        FakeBackend("A", before_execute=fail_later),
-        FakeBackend("B", before_execute=lambda: calls.append("B")),
-        FakeBackend("C", before_execute=lambda: calls.append("C")),
-    )
-    manager = devices_of(*devices, spread="calls")
-    chosen = [manager.get_device_of_backend(name) for name in "AB"]
-    compilation = Compilation.create_for_devices(sum_model(manager=manager), chosen)
-    compilation.finish()
-    for number in range(4):
-        np.testing.assert_array_equal(compilation(X, X + number)[0], 2 * X + number)
-    assert set(calls) == {"A", "B"}  # not C, which was not chosen
-    is_broken.set()
-    with caplog.at_level(logging.WARNING, "armpy.execution"):
-        for number in range(20):
-            np.testing.assert_array_equal(compilation(X, X + number)[0], 2 * X + number)
-            compilation.network(()).spread.backends[0].seconds.clear()  # type: ignore[union-attr]  # A is asked again
-    assert caplog.text.count("A failed and gets no more executions") == 1
-    placement = compilation.network(()).placement
-    assert placement is not None
-    assert {layer.backend for layer in placement.layers} == {"A", "B"}
 
 
 @pytest.mark.parametrize("chosen", [True, False])

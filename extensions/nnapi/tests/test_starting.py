@@ -78,21 +78,6 @@ def readable(fd: int, timeout_s: float = 0.0) -> bool:
 # Events
 
 
-def test_a_started_execution_signals_its_end(device: World, compilation: Compilation) -> None:
-    device.block()
-    execution, total = execution_of(compilation)
-    event = execution.start_compute()
-    device.wait_until_busy()
-    assert not event.is_done
-    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
-        event.wait(0.01)
-    device.gate.set()
-    event.wait()
-    assert event.is_done
-    assert total.tolist() == [11, 22]
-    assert execution.get_output_operand_dimensions(0) == (2,)
-
-
 def test_urgent_executions_come_first(device: World) -> None:
     device.block()
     order: list[str] = []

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from armpy.backend import ReasonCode, Support
 from armpy.execution import RuntimeOptions
-from armpy.ops import ElementwiseBinary, Pooling2d
+from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array
-from armpy.types import DataType
 from armpy_nnapi import (
     Compilation,
     Device,
@@ -22,17 +20,14 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
     OperationCode,
-    PaddingCode,
-    ResultCode,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend
 
-from .nnapi_models import BOOL_1, counting_loop, devices_of, doubled, fails, floats
+from .nnapi_models import BOOL_1, counting_loop, devices_of, doubled, floats
 
 C = OperandCode
 ROW = np.array([1, 2, 3, 4], np.float32)
-COUNT = OperandType(C.TENSOR_INT32, (1,))
 
 
 @pytest.fixture(scope="module")
@@ -134,54 +129,6 @@ def test_an_if_that_two_devices_cover_together_is_asked_of_both() -> None:
             compilation.finish()
             for condition, expected in ((True, [3, 5]), (False, [1, 2])):
                 assert compilation(np.array([condition]), floats(1.5, 2.5))[0].tolist() == expected
-
-
-def small(call: Call) -> object:
-    """Take neither 8-bit arithmetic, nor windows above 3x3, nor large images."""
-    operation, output = call.arguments["operation"], call.arguments["outputs"][0]
-    if output.data_type is not DataType.FLOAT32:
-        return Support.no(ReasonCode.DATA_TYPE, "real numbers only")
-    if isinstance(operation, Pooling2d) and max(operation.pool_size) > 3:
-        return Support.no(ReasonCode.ATTRIBUTE, "windows of 3x3 at most")
-    if output.num_elements > 1 << 16:
-        return Support.no(ReasonCode.SHAPE, "65,536 elements at most")
-    return Support.yes()
-
-
-def pooled(manager: DeviceManager, window: int, size: int = 8, dtype: type = np.float32) -> Model:
-    builder = ModelBuilder(manager)
-    scale = 0.0 if dtype is np.float32 else 0.5
-    image = builder.input(dtype, (1, size, size, 1), scale)
-    maxima = builder.max_pool_2d(
-        image,
-        padding=PaddingCode.SAME,
-        stride_width=1,
-        stride_height=1,
-        filter_width=window,
-        filter_height=window,
-    )
-    return builder.finish(maxima)
-
-
-@pytest.mark.parametrize(
-    ("form", "reason"),
-    [
-        ({"window": 3}, ""),
-        ({"window": 3, "dtype": np.uint8}, "real numbers only"),
-        ({"window": 5}, "windows of 3x3 at most"),
-        ({"window": 3, "size": 512}, "65,536 elements at most"),
-    ],
-)
-def test_a_device_refuses_by_type_parameter_and_size(form: dict[str, Any], reason: str) -> None:
-    with devices_of(ScriptedBackend(script={"support": small})) as manager:
-        model, device = pooled(manager, **form), manager.devices[0]
-        assert device.get_supported_operations(model) == [not reason]
-        compilation = Compilation.create_for_devices(model, [device])
-        if not reason:
-            compilation.finish()
-            return
-        with fails(ResultCode.BAD_DATA, reason):
-            compilation.finish()
 
 
 def test_an_operation_that_needs_elements_is_left_to_the_execution(accelerator: Device) -> None:

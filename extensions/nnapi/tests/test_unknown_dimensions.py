@@ -10,7 +10,6 @@ import pytest
 from armpy_nnapi import Execution, Model, OperandCode, OperandType, OperationCode, ResultCode
 
 from .nnapi_models import (
-    INT,
     add_activation,
     add_operands,
     compiled,
@@ -80,38 +79,3 @@ def test_an_inner_operand_of_other_dimensions_than_declared_fails() -> None:
     model.finish()
     with fails(ResultCode.OP_FAILED, "RELU_0.*not those that the model declares"):
         compiled(model)(A)
-
-
-def test_a_shape_that_is_an_input_decides_on_the_output() -> None:
-    model = Model()
-    a, shape, result = add_operands(
-        model, tensor(KNOWN), OperandType(C.TENSOR_INT32, (2,)), tensor(())
-    )
-    model.add_operation(OperationCode.RESHAPE, [a, shape], [result])
-    model.identify_inputs_and_outputs([a, shape], [result])
-    model.finish()
-    compilation = compiled(model)
-    for dimensions in ((3, 2), (1, -1), (6, 1)):
-        (output,) = compilation(A, np.array(dimensions, np.int32))
-        np.testing.assert_array_equal(output, A.reshape(dimensions))
-    with fails(ResultCode.OP_FAILED, "RESHAPE_0"):
-        compilation(A, np.array([4, 2], np.int32))
-
-
-def test_dimensions_that_depend_on_elements_come_out() -> None:
-    model = Model()
-    count, value, result = add_operands(
-        model, OperandType(C.TENSOR_INT32, (1,)), INT, OperandType(C.TENSOR_INT32)
-    )
-    model.set_operand_value(value, 7)
-    model.add_operation(OperationCode.FILL, [count, value], [result])
-    model.identify_inputs_and_outputs([count], [result])
-    model.finish()
-    compilation = compiled(model)
-    for number in (1, 4, 2):
-        assert compilation(np.array([number], np.int32))[0].tolist() == [7] * number
-    execution = Execution(compilation)
-    execution.set_input(0, np.array([3], np.int32))
-    execution.set_output(0, bytearray(8))
-    with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "Expected 12 bytes"):
-        execution.compute()

@@ -146,12 +146,6 @@ def test_every_published_example_passes_on_the_reference(part: int, tmp_path: Pa
     assert result.layers_run > result.counts["passed"] > 10 * result.counts["answered elsewhere"]
 
 
-@pytest.mark.parametrize("name", ["if_same_branch_model", "while_fib"])
-def test_the_published_examples_of_control_flow_pass(name: str) -> None:
-    for example in read_examples(shared_file(f"nnapi_cts/V1_3/{name}.json.gz")):
-        assert outcomes(example) == {Outcome.PASSED}
-
-
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("operation", ["depthwise", "softmax", "fully_connected", "mobilenet"])
 def test_no_published_example_fails_on_the_compiling_backend(operation: str) -> None:

@@ -29,22 +29,6 @@ def test_the_result_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.slow
-def test_what_fails_exits_with_1_and_is_kept_for_the_other_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_liar(tmp_path / "liars", "Tampering(lying_backends.wrong_maxima, None)")
-    liar = ["--backend", "Liar", "--dynamic-backends-path", str(tmp_path / "liars")]
-    folder = str(tmp_path / "kept")
-    assert armpy_command([*COMMAND, *liar, "--count", "20", "--output", folder]) == 1
-    text = capsys.readouterr().out
-    assert "Smallest part: MAXIMUM" in text
-    assert "armpy conformance nnapi-vectors" in text
-    assert armpy_command(["conformance", "nnapi-vectors", folder, *liar, "--jobs", "1"]) == 1
-    again = ["conformance", "nnapi-vectors", folder, "--backend", "CpuRef", "--jobs", "1"]
-    assert armpy_command(again) == 0
-
-
-@pytest.mark.slow
 def test_what_fails_is_kept_in_a_default_folder_whose_path_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

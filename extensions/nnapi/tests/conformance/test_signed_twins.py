@@ -30,7 +30,6 @@ from armpy_nnapi.description.model_description import (
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.lying_backends import write_liar
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, declaration
-from armpy_testing.shared import shared_file
 
 U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
@@ -113,16 +112,6 @@ def test_a_device_of_the_latest_level_has_to_take_signed_elements_as_well(level:
         assert twin.outcome is Outcome.FAILED
         assert "Half does not take ADD for signed elements, and does for unsigned" in twin.text
         assert "Expected both of a device of feature level 30" in twin.text
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("operation", ["avg_pool", "concat", "logistic", "maximum"])
-def test_published_twins_are_equal_on_the_reference(operation: str) -> None:
-    result = run_vectors(shared_file("nnapi_cts"), "CpuRef", filter=operation)
-    twins = [r for r in result.results if r.case.endswith("/signed twin")]
-    assert [(r.case, r.text) for r in twins if r.outcome.is_bad] == []
-    assert twins
 
 
 @pytest.mark.parametrize(

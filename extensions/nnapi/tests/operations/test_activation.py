@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 import pytest
 
 from armpy.errors import LayerValidationError
@@ -12,7 +9,6 @@ from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
 
 from .nnapi_operation import (
-    integer,
     output,
     run,
     run_chain,
@@ -38,17 +34,6 @@ def test_clamps_keep_the_inputs_quantisation(code: OperationCode, expected: list
     assert run(code, [values], [output(Q8A, [4], 0.25, 10)])[0].tolist() == expected
     with pytest.raises(LayerValidationError, match=r"quantisation.*0\.5.*got.*0\.25"):
         run(code, [values], [output(Q8A, [4], 0.5, 10)])
-
-
-def test_clamp_inside_a_model_passes_the_inputs_quantisation_on() -> None:
-    values = tensor(Q8A, [0, 30], 0.25, 10)
-    declared = output(Q8A, [2], 8.0, 0)
-
-    (result,) = run_chain(
-        [(O.RELU, [values]), (O.DEQUANTIZE, [])], [output(F32, [2])], between=[declared]
-    )
-
-    assert result.tolist() == [0, 5]
 
 
 @pytest.mark.parametrize(
@@ -82,35 +67,6 @@ def test_fixed_point_does_not_reach_tiny_input_scales() -> None:
         run(O.LOGISTIC, [values], [output(Q8A, [1], 1 / 256, 0)])
 
 
-def elu(x: float, alpha: float) -> float:
-    """As NNAPI writes it."""
-    return max(0.0, x) + min(0.0, alpha * (math.exp(x) - 1))
-
-
-@pytest.mark.parametrize(
-    ("kind", "number"), [(F32, OperandCode.FLOAT32), (F16, OperandCode.FLOAT16)]
-)
-@pytest.mark.parametrize("alpha", [1.0, 0.5, 0.0, -0.25])
-def test_elu_is_a_sum_of_two_clamps(kind: OperandCode, number: OperandCode, alpha: float) -> None:
-    values = [-2.0, -0.5, 0.0, 0.5, 1.0]
-
-    (result,) = run(O.ELU, (tensor(kind, values), scalar(number, alpha)), [output(kind, [5])])
-
-    tolerance = 1e-6 if kind is F32 else 2e-3
-    np.testing.assert_allclose(result, [elu(x, alpha) for x in values], tolerance, tolerance)
-
-
-def test_quantised_hard_swish_is_near_the_real_function() -> None:
-    stored = np.arange(-128, 128)
-    values = tensor(Q8S, stored, 0.0625, 0)
-
-    (result,) = run(O.HARD_SWISH, [values], [output(Q8S, [256], 0.0625, -10)])
-
-    real = stored * 0.0625
-    wanted = np.clip(np.rint(real * np.clip(real + 3, 0, 6) / 6 / 0.0625) - 10, -128, 127)
-    assert np.abs(result - wanted).max() <= 1
-
-
 def test_hard_swish_needs_an_output_scale_above_a_128th_of_the_inputs() -> None:
     values = tensor(Q8A, [1], 1.0, 0)
 
@@ -123,13 +79,6 @@ def softmax(values: Operand, *more: Operand, declared: Operand | None = None) ->
     wanted = output(OperandCode(values.type)) if declared is None else declared
     (result,) = run(O.SOFTMAX, (values, *more), [wanted])
     return [float(item) for item in result.reshape(-1)]
-
-
-def test_softmax_runs_along_any_axis() -> None:
-    values = tensor(F32, [[0.0, math.log(3)], [0.0, 0.0]])
-
-    np.testing.assert_allclose(softmax(values, BETA), [0.25, 0.75, 0.5, 0.5], 1e-6)
-    np.testing.assert_allclose(softmax(values, BETA, integer(-2)), [0.5, 0.75, 0.5, 0.25], 1e-6)
 
 
 @pytest.mark.parametrize("beta", [0.0, -1.0])
@@ -150,31 +99,3 @@ def test_softmax_fails_for_another_quantisation_even_inside_of_a_model(
     steps = [(O.SOFTMAX, [values, BETA]), (O.DEQUANTIZE, [])]
     with pytest.raises(LayerValidationError, match=r"wrong quantisation.*0\.00390625.*0\.0078125"):
         run_chain(steps, [output(F32, [2])], [wrong])
-
-
-@pytest.mark.parametrize(
-    "code", [O.RELU, O.RELU1, O.RELU6, O.LOGISTIC, O.TANH, O.HARD_SWISH], ids=lambda code: code.name
-)
-@pytest.mark.parametrize("kind", [F32, F16], ids=lambda kind: kind.name)
-def test_activations_take_tensors_without_elements(code: OperationCode, kind: OperandCode) -> None:
-    (result,) = run(code, [tensor(kind, np.zeros((2, 0)))], [output(kind)])
-
-    assert result.shape == (2, 0)
-
-
-def test_l2_normalization_of_zeros_is_zero() -> None:
-    unsigned = tensor(Q8A, [[7, 7]], 0.5, 7)
-    signed = tensor(Q8S, [[7, 7]], 0.5, 7)
-
-    assert run(O.L2_NORMALIZATION, [tensor(F32, [0.0, 0.0])], [output(F32)])[0].tolist() == [0, 0]
-    whole = run(O.L2_NORMALIZATION, [unsigned], [output(Q8A, (1, 2), 1 / 128, 128)])[0]
-    assert whole.tolist() == [[128, 128]]
-    whole = run(O.L2_NORMALIZATION, [signed], [output(Q8S, (1, 2), 1 / 128, 0)])[0]
-    assert whole.tolist() == [[0, 0]]
-
-
-def test_log_softmax_is_the_logarithm_of_softmax() -> None:
-    values = tensor(F32, [[0.0, math.log(3)]])
-
-    (result,) = run(O.LOG_SOFTMAX, (values, BETA, integer(1)), [output(F32, (1, 2))])
-    np.testing.assert_allclose(result, [[math.log(0.25), math.log(0.75)]], 1e-6)

@@ -18,16 +18,6 @@ from .nnapi_operation import (
 TO_SPACE, TO_DEPTH = OperationCode.DEPTH_TO_SPACE, OperationCode.SPACE_TO_DEPTH
 FROM_BATCH, TO_BATCH = OperationCode.BATCH_TO_SPACE_ND, OperationCode.SPACE_TO_BATCH_ND
 F32, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32
-U8 = OperandCode.TENSOR_QUANT8_ASYMM
-NO_PADDING = tensor(I32, [[0, 0], [0, 0]])
-
-
-def test_channels_count_block_row_block_column_output_channel() -> None:
-    image = tensor(F32, np.arange(8.0).reshape(1, 1, 1, 8))
-    (result,) = run(TO_SPACE, [image, integer(2)], [output(F32)])
-    assert result[0].tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
-    (back,) = run(TO_DEPTH, [tensor(F32, result), integer(2)], [output(F32)])
-    np.testing.assert_array_equal(back, np.arange(8.0).reshape(1, 1, 1, 8))
 
 
 @pytest.mark.parametrize("code", [TO_SPACE, TO_DEPTH])
@@ -44,23 +34,6 @@ def test_blocks_divide_the_sizes() -> None:
         run(TO_DEPTH, [image, integer(2)], [output(F32)])
     with pytest.raises(LayerValidationError, match=r"channels.*multiple of 4.*got 2"):
         run(TO_SPACE, [image, integer(2)], [output(F32)])
-
-
-def test_block_shapes_are_given_vertical_first() -> None:
-    image = tensor(F32, np.arange(6.0).reshape(1, 2, 3, 1))
-    arguments = [image, tensor(I32, [1, 3]), NO_PADDING]
-    (result,) = run(TO_BATCH, arguments, [output(F32)])
-    assert result.shape == (3, 2, 1, 1)
-    assert result.ravel().tolist() == [0, 3, 1, 4, 2, 5]
-    (back,) = run(FROM_BATCH, [tensor(F32, result), tensor(I32, [1, 3])], [output(F32)])
-    assert back.ravel().tolist() == [0, 1, 2, 3, 4, 5]
-
-
-def test_the_space_is_padded_with_the_zero_point() -> None:
-    image = tensor(U8, np.full((1, 1, 1, 1), 5), 0.5, 9)
-    arguments = [image, tensor(I32, [1, 2]), tensor(I32, [[0, 0], [1, 2]])]
-    (result,) = run(TO_BATCH, arguments, [output(U8, (), 0.5, 9)])
-    assert result[..., 0].tolist() == [[[9, 9]], [[5, 9]]]
 
 
 @pytest.mark.parametrize("block", [[2], [2, 2, 2], [[2, 2]]])

@@ -87,24 +87,6 @@ def nms_outputs(scores: Operand, boxes: Operand) -> list[Operand]:
     return [scores, boxes, output(I32, [0]), output(I32, [0])]
 
 
-def test_number_of_boxes_follows_from_their_scores() -> None:
-    rois = tensor(F32, np.tile([[0, 0, 4, 4], [9, 9, 12, 12], [0, 0, 4, 4]], 2))
-    outputs = nms_outputs(output(F32, [0]), output(F32, [0, 4]))
-
-    detections = run(
-        O.BOX_WITH_NMS_LIMIT,
-        nms_inputs(tensor(F32, [[0, 0.5], [0, 0.75], [0, 0.375]]), rois, -1, 0),
-        outputs,
-    )
-    nothing = run(
-        O.BOX_WITH_NMS_LIMIT, nms_inputs(tensor(F32, [[0, 0.25]] * 3), rois, -1, 0), outputs
-    )
-
-    assert detections[0].tolist() == [0.75, 0.5]
-    assert detections[1].tolist() == [[9, 9, 12, 12], [0, 0, 4, 4]]
-    assert [part.shape for part in nothing] == [(0,), (0, 4), (0,), (0,)]
-
-
 def test_declared_number_of_boxes_must_be_right() -> None:
     rois = tensor(F32, [[0, 0, 4, 4] * 2])
     outputs = [output(F32, [2]), output(F32, [2, 4]), output(I32, [2]), output(I32, [2])]
@@ -154,24 +136,6 @@ def post_inputs(score_threshold: float = 0.5, **numbers: int) -> list[Operand]:
 POST_OUTPUTS = [output(F32), output(F32), output(I32), output(I32)]
 
 
-def test_detections_are_scores_boxes_classes_and_count() -> None:
-    scores, boxes, classes, count = run(O.DETECTION_POSTPROCESSING, post_inputs(), POST_OUTPUTS)
-
-    # Every box has two rows, and rows are counted.
-    assert scores.tolist() == [[0.75, 0.5, 0.625, 0.25, 0, 0]]
-    assert boxes[0, 1:4].tolist() == [[0, 0, 1, 1], [0, 10, 1, 11], [0, 10, 1, 11]]
-    assert classes.tolist() == [[1, 0, 0, 1, 0, 0]]
-    assert count.tolist() == [4]
-
-
-def test_detections_of_single_classes_take_max_detections_rows() -> None:
-    outputs = run(O.DETECTION_POSTPROCESSING, post_inputs(regular=1), POST_OUTPUTS)
-
-    # The score of 0.5 is not above the threshold.
-    assert outputs[0].tolist() == [[0.75, 0.625, 0]]
-    assert outputs[3].tolist() == [2]
-
-
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
@@ -209,15 +173,6 @@ def test_only_align_takes_no_regions() -> None:
             region_inputs(tensor(F32, np.zeros((1, 0, 4, 1))), none, 0, 0, count=0),
             outputs,
         )
-
-
-def test_height_comes_before_width() -> None:
-    # Rows are two high and columns four wide in the regions' units.
-    rois = tensor(F32, [[4, 4, 4, 4]])
-
-    (result,) = run(O.ROI_POOLING, region_inputs(tensor(F32, PLANE), rois), [output(F32)])
-
-    assert result.reshape(-1).tolist() == [2 * 4 + 1]
 
 
 def test_pooling_keeps_the_inputs_quantisation_and_align_has_its_own() -> None:

@@ -22,7 +22,6 @@ Q8A, Q8S = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGN
 BOOL8 = OperandCode.TENSOR_BOOL8
 O = OperationCode  # noqa: E741  # stands before every name
 NONE = integer(FuseCode.NONE)
-LARGEST = np.finfo(np.float32).max
 
 
 def arithmetic(
@@ -32,12 +31,6 @@ def arithmetic(
     inputs = (lhs, rhs, integer(activation))
     (result,) = run(code, inputs, [output(OperandCode(lhs.type))])
     return [float(item) for item in result.reshape(-1)]
-
-
-def test_integer_division_rounds_down_and_by_zero_is_zero() -> None:
-    lhs, rhs = tensor(I32, [7, -7, 7, -7, 5, -5]), tensor(I32, [2, 2, -2, -2, 0, 0])
-
-    assert arithmetic(O.DIV, lhs, rhs) == [3, -4, -4, 3, 0, 0]
 
 
 @pytest.mark.parametrize("code", [O.ADD, O.SUB, O.MUL, O.DIV], ids=lambda code: code.name)
@@ -51,30 +44,6 @@ def test_activation_that_does_not_exist_fails() -> None:
 
     with pytest.raises(LayerValidationError, match=r"unknown activation.*0 to 3; got 4"):
         run(O.ADD, inputs, [output(F32)])
-
-
-@pytest.mark.parametrize(
-    ("activation", "expected"),
-    [
-        (FuseCode.NONE, [LARGEST, -LARGEST, 0.5]),
-        (FuseCode.RELU, [LARGEST, 0, 0.5]),
-        (FuseCode.RELU6, [6, 0, 0.5]),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_floats_divided_by_zero_are_the_largest_numbers(
-    activation: FuseCode, expected: list[float]
-) -> None:
-    lhs, rhs = tensor(F32, [1, -1, 1]), tensor(F32, [0, 0, 2])
-
-    assert arithmetic(O.DIV, lhs, rhs, activation) == expected
-
-
-def test_half_floats_divided_by_zero_are_infinite() -> None:
-    # The largest number of float32 is infinite once it is rounded.
-    lhs, rhs = tensor(F16, [1, -1]), tensor(F16, [0, 0])
-
-    assert arithmetic(O.DIV, lhs, rhs) == [np.inf, -np.inf]
 
 
 def test_quantised_sum_needs_a_scale_that_fixed_point_reaches() -> None:
@@ -132,32 +101,6 @@ def test_tensors_without_elements_are_not_checked(code: OperationCode, kind: Ope
     (result,) = run(code, inputs, [output(kind, (0, 2), scale / 1024)])
 
     assert result.shape == (0, 2)
-
-
-def test_maximum_compares_what_is_left_in_the_outputs_quantisation() -> None:
-    # 1.5 (stored 3) and 1.0 (stored 1) in steps of 0.5 from 10: 13 and 12; -100 saturates.
-    lhs = tensor(Q8A, [3, 0], 0.5, 0)
-    rhs = tensor(Q8A, [1, 0], 1.0, 0)
-
-    assert run(O.MAXIMUM, (lhs, rhs), [output(Q8A, [2], 0.5, 10)])[0].tolist() == [13, 10]
-    assert run(O.MINIMUM, (lhs, rhs), [output(Q8A, [2], 0.5, 10)])[0].tolist() == [12, 10]
-
-
-def test_prelu_broadcasts_and_rescales() -> None:
-    # Real input 1, -1 (two rows), alpha 2 and -0.5 per column; steps of 0.5 from 0.
-    values = tensor(Q8S, [[4], [-4]], 0.25, 0)
-    alpha = tensor(Q8S, [[9, -1]], 0.25, 1)
-
-    (result,) = run(O.PRELU, (values, alpha), [output(Q8S, (2, 2), 0.5, 0)])
-
-    assert result.tolist() == [[2, 2], [-4, 1]]
-
-
-def test_select_converts_both_inputs() -> None:
-    condition = tensor(BOOL8, [True, False])
-    inputs = (condition, tensor(Q8A, [4, 4], 0.5, 0), tensor(Q8A, [3, 3], 1.0, 0))
-
-    assert run(O.SELECT, inputs, [output(Q8A, [2], 0.25, 5)])[0].tolist() == [13, 17]
 
 
 def test_select_does_not_broadcast() -> None:

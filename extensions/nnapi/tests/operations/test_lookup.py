@@ -13,7 +13,6 @@ from .nnapi_operation import (
     omitted,
     output,
     run,
-    scalar,
     tensor,
 )
 
@@ -77,15 +76,6 @@ def test_weights_go_with_dense_projections_alone(kind: int, has_weight: bool, me
         run(O.LSH_PROJECTION, inputs, [output(I32)])
 
 
-def test_largest_elements_with_the_larger_index_of_equal_ones() -> None:
-    values, indices = run(
-        O.TOPK_V2, [tensor(F32, [[1, 3, 3, 2]]), integer(3)], [output(F32), output(I32)]
-    )
-
-    assert values.tolist() == [[3, 3, 2]]
-    assert indices.tolist() == [[2, 1, 3]]
-
-
 @pytest.mark.parametrize(("k", "message"), [(0, "k is too small"), (5, r"0 to 4; got 5")])
 def test_k_is_at_least_1_and_at_most_all(k: int, message: str) -> None:
     with pytest.raises(LayerValidationError, match=message):
@@ -100,34 +90,3 @@ def test_shuffled_elements_keep_their_quantisation() -> None:
     with pytest.raises(LayerValidationError, match=r"quantisation.*0\.5 and zero point 1"):
         run(O.CHANNEL_SHUFFLE, inputs, [output(Q8S, [4], 0.5, 0)])
     assert feature_level(O.CHANNEL_SHUFFLE, inputs, [output(Q8S)]) == 30
-
-
-def test_bias_comes_before_alpha_and_beta() -> None:
-    numbers = [scalar(OperandCode.FLOAT32, number) for number in (6.0, 2.0, 1.0)]
-    inputs = [tensor(F32, [[1], [1]]), integer(1), *numbers]
-
-    (last,) = run(O.LOCAL_RESPONSE_NORMALIZATION, inputs, [output(F32)])
-    (first,) = run(O.LOCAL_RESPONSE_NORMALIZATION, [*inputs, integer(0)], [output(F32)])
-
-    assert last.tolist() == [[0.125], [0.125]]
-    assert first.reshape(-1).tolist() == pytest.approx([0.1, 0.1])
-
-
-def test_gamma_comes_before_beta_and_epsilon() -> None:
-    numbers = [scalar(OperandCode.FLOAT16, number) for number in (2.0, 0.5, 3.0)]
-    inputs = [tensor(F16, [[[[1, 3]]]]), *numbers, scalar(OperandCode.BOOL, True)]
-
-    (result,) = run(O.INSTANCE_NORMALIZATION, inputs, [output(F16)])
-
-    # Mean 2, variance 1 and epsilon 3.
-    assert result.reshape(-1).tolist() == [-0.5, 1.5]
-
-
-def test_samples_of_equal_seeds_are_equal() -> None:
-    inputs = [tensor(F16, [[0, 1, 2]] * 2), integer(20), tensor(I32, [5, -6])]
-
-    first, second = (run(O.RANDOM_MULTINOMIAL, inputs, [output(I32)])[0] for _ in range(2))
-
-    assert first.shape == (2, 20)
-    assert (first == second).all()
-    assert set(first.reshape(-1).tolist()) == {0, 1, 2}

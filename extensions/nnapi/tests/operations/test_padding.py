@@ -11,7 +11,6 @@ from .nnapi_operation import (
     integer,
     output,
     run,
-    scalar,
     tensor,
 )
 
@@ -19,15 +18,6 @@ PAD, PAD_V2 = OperationCode.PAD, OperationCode.PAD_V2
 F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
 U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 AROUND = tensor(I32, [[1, 2]])
-
-
-@pytest.mark.parametrize(("code", "zero_point"), [(U8, 9), (S8, -9)])
-def test_quantised_tensors_are_padded_with_their_zero_point(
-    code: OperandCode, zero_point: int
-) -> None:
-    source = tensor(code, [5], 0.5, zero_point)
-    (result,) = run(PAD, [source, AROUND], [output(code, (), 0.5, zero_point)])
-    assert result.tolist() == [zero_point, 5, zero_point, zero_point]
 
 
 @pytest.mark.parametrize(
@@ -39,13 +29,6 @@ def test_a_given_value_is_stored_with_its_low_bits(
     source = tensor(code, [5], 0.5, 1)
     (result,) = run(PAD_V2, [source, AROUND, integer(value)], [output(code, (), 0.5, 1)])
     assert result.tolist() == [stored, 5, stored, stored]
-
-
-@pytest.mark.parametrize(("code", "kind"), [(F32, OperandCode.FLOAT32), (F16, OperandCode.FLOAT16)])
-def test_a_given_value_is_of_the_tensors_type(code: OperandCode, kind: OperandCode) -> None:
-    arguments = [tensor(code, [5.0]), AROUND, scalar(kind, 1.5)]
-    (result,) = run(PAD_V2, arguments, [output(code)])
-    assert result.tolist() == [1.5, 5, 1.5, 1.5]
 
 
 @pytest.mark.parametrize(

@@ -65,20 +65,6 @@ def test_lstm_has_layer_normalization_since_level_29(
     assert feature_level(O.LSTM, inputs, outputs(4, code)) == level
 
 
-def test_lstm_keeps_half_of_the_cell_state() -> None:
-    scratch, output_state, cell_state, result = run(O.LSTM, lstm_inputs(2), outputs(4))
-    assert scratch.tolist() == [[0.0] * 3]  # three gates of one cell
-    assert cell_state.tolist() == [[1.0]]
-    assert output_state.tolist() == result.tolist()
-    assert result.item() == pytest.approx(math.tanh(1) / 2)
-
-
-def test_lstm_clips_by_a_half_float() -> None:
-    inputs = lstm_inputs(2, F16)
-    inputs[21] = scalar(C.FLOAT16, 0.5)
-    assert run(O.LSTM, inputs, outputs(4, F16))[2].tolist() == [[0.5]]
-
-
 @pytest.mark.parametrize(
     ("position", "operand", "message"),
     [
@@ -110,16 +96,6 @@ def test_sequence_lstm_outputs_states_since_level_30(count: int, level: int) -> 
     assert feature_level(O.UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, outputs(count)) == level
 
 
-def test_sequence_lstm_outputs_the_sequence_first() -> None:
-    code = O.UNIDIRECTIONAL_SEQUENCE_LSTM
-    sequence, output_state, cell_state = run(code, sequence_inputs(), outputs(3))
-    assert sequence.shape == (1, 2, 1)
-    assert output_state.tolist() == sequence[:, -1].tolist()
-    assert cell_state.tolist() == [[0.5]]
-    (alone,) = run(code, sequence_inputs(), outputs(1))
-    np.testing.assert_array_equal(alone, sequence)
-
-
 def test_sequence_lstm_checks_its_rank_when_it_is_built() -> None:
     with pytest.raises(LayerValidationError, match=r"'input' has the wrong rank.*rank 3"):
         feature_level(O.UNIDIRECTIONAL_SEQUENCE_LSTM, sequence_inputs(2), outputs(1))
@@ -128,19 +104,6 @@ def test_sequence_lstm_checks_its_rank_when_it_is_built() -> None:
 def rnn_operands() -> list[Operand]:
     """Weights 2, recurrent weights 3, bias 1, state 1."""
     return [tensor(F32, [[2]]), tensor(F32, [[3]]), tensor(F32, [1]), tensor(F32, [[1]])]
-
-
-def test_rnn_outputs_the_state_and_itself() -> None:
-    inputs = [tensor(F32, [[5]]), *rnn_operands(), LINEAR]
-    assert feature_level(O.RNN, inputs, outputs(2)) == 27
-    state, result = run(O.RNN, inputs, outputs(2))
-    assert state.tolist() == result.tolist() == [[5 * 2 + 1 * 3 + 1]]
-
-
-@pytest.mark.parametrize(("code", "expected"), [(2, 1.0), (3, 6.0), (6, 1.0)])
-def test_rnn_activations_have_numbers_of_their_own(code: int, expected: float) -> None:
-    inputs = [tensor(F32, [[50]]), *rnn_operands(), integer(code)]
-    assert run(O.RNN, inputs, outputs(2))[1].item() == expected
 
 
 def test_sequence_rnn_says_by_an_integer_whether_time_comes_first() -> None:
@@ -185,14 +148,6 @@ def test_output_of_its_own_for_the_backward_direction_cannot_be_merged() -> None
         run(O.BIDIRECTIONAL_SEQUENCE_RNN, bidirectional_rnn(YES), outputs(2))
 
 
-def test_backward_direction_reads_what_has_no_weights() -> None:
-    aux = [tensor(F32, [[[10], [20]]]), omitted(F32, (0,)), omitted(F32, (0,))]
-    inputs = bidirectional_rnn(NO, aux)
-    forward, backward = run(O.BIDIRECTIONAL_SEQUENCE_RNN, inputs, outputs(2))
-    assert forward.tolist() == [[[6], [23]]]
-    assert backward.tolist() == [[[20 + 132 + 1], [40 + 3 + 1]]]
-
-
 @pytest.mark.parametrize(
     ("merges", "count", "level"), [(NO, 2, 29), (YES, 1, 29), (NO, 6, 30), (YES, 5, 30)]
 )
@@ -214,45 +169,6 @@ def test_bidirectional_lstm_outputs_states_last(merges: Operand, count: int, lev
     if level == 30:
         last = [values[1], 0.5, values[1], 0.5]
         np.testing.assert_allclose([s.item() for s in results[-4:]], last, rtol=1e-6)
-
-
-def test_svdf_leaves_room_for_the_next_entry() -> None:
-    # The filter remembers 10 and 3 * 2: 10 * 4 + 6 * 5.
-    inputs = [
-        *(tensor(F32, [[3]]), tensor(F32, [[2]]), tensor(F32, [[4, 5]]), omitted(F32)),
-        *(tensor(F32, [[10, 99]]), integer(1), LINEAR),
-    ]
-    assert feature_level(O.SVDF, inputs, outputs(2)) == 27
-    state, result = run(O.SVDF, inputs, outputs(2))
-    assert result.tolist() == [[70]]
-    assert state.tolist() == [[6, 0]]
-
-
-def test_quantized_lstm_halves_the_cell_state() -> None:
-    data, weights, wide = (
-        C.TENSOR_QUANT8_ASYMM_SIGNED,
-        C.TENSOR_QUANT8_SYMM,
-        C.TENSOR_QUANT16_SYMM,
-    )
-    gates = [omitted(weights), *[tensor(weights, [[0]], 0.01)] * 3]
-    biases = [omitted(C.TENSOR_INT32), *[tensor(C.TENSOR_INT32, [0])] * 3]
-    scale, no_clip = scalar(C.FLOAT32, 2.0**-12), scalar(C.FLOAT32, 0.0)
-    inputs = [
-        *(tensor(data, [[5]], 1 / 64), *gates, *gates, *[omitted(wide)] * 3, *biases),
-        *(omitted(weights), omitted(C.TENSOR_INT32)),
-        *(tensor(data, [[7]], 1 / 128), tensor(wide, [[2000]], 2.0**-11)),
-        *[omitted(wide)] * 4,
-        *(no_clip, no_clip, *[scale] * 4, integer(0), scalar(C.FLOAT32, 1 / 128)),
-    ]
-    lstm_outputs = [
-        output(data, (1, 1), 1 / 128),
-        output(wide, (1, 1), 2.0**-11),
-        output(data, (1, 1), 1 / 128),
-    ]
-    assert feature_level(O.QUANTIZED_LSTM, inputs, lstm_outputs) == 30
-    results = run(O.QUANTIZED_LSTM, inputs, lstm_outputs)
-    # tanh(1000 / 2048) / 2 is 28.98 / 128.
-    assert [result.item() for result in results] == [29, 1000, 29]
 
 
 def test_quantized_16bit_lstm_fails_with_another_quantization_of_the_input() -> None:

@@ -24,12 +24,6 @@ X = tensor(F32, [[1, 2, 3], [4, 5, 6]])
 TABLE = tensor(U8, [[1, 2], [3, 4], [5, 6]], 0.5, 9)
 
 
-def test_embeddings_are_rows_that_keep_their_quantisation() -> None:
-    inputs = [tensor(I32, [2, 0, 2]), TABLE]
-    (result,) = run(OperationCode.EMBEDDING_LOOKUP, inputs, [output(U8, (3, 2), 0.5, 9)])
-    assert result.tolist() == [[5, 6], [1, 2], [5, 6]]
-
-
 @pytest.mark.parametrize("position", [-1, 3])
 @pytest.mark.parametrize("code", [OperationCode.EMBEDDING_LOOKUP, OperationCode.GATHER])
 def test_positions_beyond_the_table_fail(code: OperationCode, position: int) -> None:
@@ -46,24 +40,6 @@ def test_positions_beyond_the_table_fail(code: OperationCode, position: int) -> 
 def test_embeddings_are_looked_up_by_a_vector_in_a_table(lookups: Operand, values: Operand) -> None:
     with pytest.raises(LayerValidationError, match="lookups or values have the wrong rank"):
         run(OperationCode.EMBEDDING_LOOKUP, [lookups, values], [output(F32)])
-
-
-def test_gather_puts_the_shape_of_the_indices_in_place_of_the_axis() -> None:
-    inputs = [X, integer(-1), tensor(I32, [[2, 0], [1, 1]])]
-    (result,) = run(OperationCode.GATHER, inputs, [output(F32)])
-    assert result.tolist() == [[[3, 1], [2, 2]], [[6, 4], [5, 5]]]
-
-
-def test_slice_takes_all_that_follows_for_a_size_of_minus_1() -> None:
-    inputs = [X, tensor(I32, [0, 1]), tensor(I32, [1, -1])]
-    (result,) = run(OperationCode.SLICE, inputs, [output(F32)])
-    assert result.tolist() == [[2, 3]]
-
-
-def test_slice_may_take_nothing_from_the_border() -> None:
-    inputs = [X, tensor(I32, [2, 0]), tensor(I32, [-1, 3])]
-    (result,) = run(OperationCode.SLICE, inputs, [output(F32)])
-    assert result.shape == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -110,40 +86,9 @@ def strided_slice(
 LINE = tensor(F32, [0, 1, 2, 3])
 
 
-@pytest.mark.parametrize(
-    ("begin", "end", "stride", "masks", "expected"),
-    [
-        (1, 3, 1, (), [1, 2]),
-        (-3, -1, 1, (), [1, 2]),
-        (-9, 9, 2, (), [0, 2]),
-        (9, -9, -1, (), [3, 2, 1, 0]),
-        (-2, -9, -1, (), [2, 1, 0]),
-        (-9, 9, -1, (), []),
-        (3, 1, 1, (), []),
-        (2, 3, 1, (1, 0, 0), [0, 1, 2]),
-        (2, 3, 1, (0, 1, 0), [2, 3]),
-        (1, 2, -1, (1, 0, 0), [3]),
-        (1, 2, -1, (0, 1, 0), [1, 0]),
-    ],
-)
-def test_ranges_are_moved_to_the_borders(
-    begin: int, end: int, stride: int, masks: tuple[int, ...], expected: list[int]
-) -> None:
-    assert strided_slice(LINE, [begin], [end], [stride], *masks) == expected
-
-
-def test_a_shrunk_axis_is_removed() -> None:
-    assert strided_slice(X, [1, 0], [2, 3], [1, 1], 0, 0, 1) == [4, 5, 6]
-    assert strided_slice(X, [-1, 0], [2, 3], [1, 1], 0, 0, 1) == [4, 5, 6]
-
-
 def test_a_shrunk_axis_may_start_in_front_of_the_border() -> None:
     assert strided_slice(X, [-9, 0], [1, 3], [1, 1], 0, 0, 1) == [1, 2, 3]
     assert strided_slice(X, [5, 0], [1, 3], [1, 1], 1, 0, 1) == [1, 2, 3]
-
-
-def test_if_every_axis_is_shrunk_one_of_size_1_stays() -> None:
-    assert strided_slice(X, [1, 2], [2, 3], [1, 1], 0, 0, 3) == [6]
 
 
 @pytest.mark.parametrize(("begin", "end", "stride"), [(0, 2, 1), (1, 0, -1), (1, 1, 1), (1, -1, 1)])

@@ -55,27 +55,6 @@ def per_channel(dims: Sequence[int], scales: Sequence[float], channel_dim: int) 
     )
 
 
-def test_strides_are_given_horizontal_first() -> None:
-    arguments = [IMAGE, POINT, NO_BIAS, VALID, *integers(2, 1, 0)]
-    (result,) = run(CONV, arguments, [output(F32)])
-    assert result[0, ..., 0].tolist() == [[1, 3], [4, 6]]
-
-
-def test_explicit_padding_is_given_left_right_top_bottom() -> None:
-    # One element to the left; the filter weighs the left one by 10.
-    weights = tensor(F32, np.reshape([10.0, 1.0], (1, 1, 2, 1)))
-    arguments = [IMAGE, weights, NO_BIAS, *integers(1, 0, 0, 0), *integers(1, 1, 0)]
-    (result,) = run(CONV, arguments, [output(F32)])
-    assert result[0, ..., 0].tolist() == [[1, 12, 23], [4, 45, 56]]
-
-
-def test_dilations_are_given_horizontal_first() -> None:
-    weights = tensor(F32, np.reshape([10.0, 1.0], (1, 1, 2, 1)))
-    arguments = [IMAGE, weights, NO_BIAS, VALID, *integers(1, 1, 0), NHWC, *integers(2, 1)]
-    (result,) = run(CONV, arguments, [output(F32)])
-    assert result[0, ..., 0].tolist() == [[13], [46]]
-
-
 @pytest.mark.parametrize(("dilation", "fits"), [(1, False), (2, True)])
 def test_explicit_padding_must_be_smaller_than_the_dilated_filter(
     dilation: int, fits: bool
@@ -95,16 +74,6 @@ def test_explicit_padding_is_not_negative() -> None:
     arguments = [IMAGE, POINT, NO_BIAS, *integers(-1, 0, 0, 0), *integers(1, 1, 0)]
     with pytest.raises(LayerValidationError, match="padding is negative"):
         run(CONV, arguments, [output(F32)])
-
-
-def test_grouped_convolution_keeps_channels_of_groups_apart() -> None:
-    # Two groups of one channel, and one filter each: 2 * 10 + 1 and 3 * 100 + 2.
-    image = tensor(F32, np.reshape([2.0, 3.0], (1, 1, 1, 2)))
-    weights = tensor(F32, np.reshape([10.0, 100.0], (2, 1, 1, 1)))
-    bias = tensor(F32, [1.0, 2.0])
-    arguments = [image, weights, bias, VALID, *integers(1, 1, 2, 0), NHWC]
-    (result,) = run(GROUPED, arguments, [output(F32)])
-    assert result.ravel().tolist() == [21, 302]
 
 
 @pytest.mark.parametrize("groups", [0, 1, 4])
@@ -141,17 +110,6 @@ def test_the_depth_multiplier_must_be_the_filters_own(multiplier: int) -> None:
         run(DEPTHWISE, arguments, [output(F32)])
 
 
-def test_grouped_filters_may_have_scales_of_their_own() -> None:
-    # (4 - 2) * 3 and (6 - 2) * 5 in steps of 0.5 * 2 and 0.5 * 0.5 are 6 and 5 in reals.
-    image = tensor(S8, np.reshape([4, 6], (1, 1, 1, 2)), 0.5, 2)
-    weights = tensor(
-        PER_CHANNEL, np.reshape([3, 5], (2, 1, 1, 1)), channel_quant=ChannelQuant((2.0, 0.5), 0)
-    )
-    arguments = [image, weights, tensor(I32, [0, 0]), VALID, *integers(1, 1, 2, 0), NHWC]
-    (result,) = run(GROUPED, arguments, [output(S8, (), 0.25, -1)])
-    assert result.ravel().tolist() == [6 * 4 - 1, 5 * 4 - 1]
-
-
 @pytest.mark.parametrize(
     ("code", "dims", "dim", "wanted"),
     [(CONV, (2, 1, 1, 1), 3, 0), (DEPTHWISE, (1, 1, 1, 1), 0, 3), (GROUPED, (2, 1, 1, 1), 1, 0)],
@@ -181,23 +139,6 @@ def test_the_scale_of_the_bias_may_be_off_by_a_millionth() -> None:
     assert result.ravel().tolist() == [2]
 
 
-def test_the_bias_of_a_filter_with_several_scales_needs_no_scale() -> None:
-    image, bias = tensor(U8, np.full((1, 1, 1, 1), 3), 0.5), tensor(I32, [1, 1])
-    weights = per_channel((2, 1, 1, 1), (0.5, 1.0), 0)
-    arguments = [image, weights, bias, VALID, *integers(1, 1, 0)]
-    (result,) = run(CONV, arguments, [output(U8, (), 0.25)])
-    assert result.ravel().tolist() == [4, 8]
-
-
-@pytest.mark.parametrize("layout", [NHWC, NCHW])
-def test_no_images_make_no_images(layout: Operand) -> None:
-    shape = (0, 4, 6, 2) if layout is NHWC else (0, 2, 4, 6)
-    weights, bias = tensor(F32, np.ones((3, 2, 2, 2))), tensor(F32, np.zeros(3))
-    arguments = [tensor(F32, np.ones(shape)), weights, bias, VALID, *integers(2, 2, 0), layout]
-    (result,) = run(CONV, arguments, [output(F32)])
-    assert result.shape == ((0, 2, 3, 3) if layout is NHWC else (0, 3, 2, 3))
-
-
 def test_images_have_rows() -> None:
     image = tensor(F32, np.ones((1, 0, 2, 1)))
     with pytest.raises(LayerValidationError, match=r"images have no elements.*\(1, 0, 2, 1\)"):
@@ -208,14 +149,6 @@ def test_filters_have_elements() -> None:
     weights = tensor(F32, np.ones((1, 0, 1, 1)))
     with pytest.raises(LayerValidationError, match=r"filter has no elements.*\(1, 0, 1, 1\)"):
         run(CONV, [IMAGE, weights, NO_BIAS, SAME, *integers(1, 1, 0)], [output(F32)])
-
-
-def test_fully_connected_splits_all_elements_into_vectors() -> None:
-    # Four vectors of 2 from (2, 2, 2); units: their sum, and their difference plus 1.
-    source = tensor(F32, np.arange(8.0).reshape(2, 2, 2))
-    weights, bias = tensor(F32, [[1.0, 1.0], [1.0, -1.0]]), tensor(F32, [0.0, 1.0])
-    (result,) = run(FULLY, [source, weights, bias, NONE], [output(F32)])
-    assert result.tolist() == [[1, 0], [5, 0], [9, 0], [13, 0]]
 
 
 def test_unknown_shapes_of_fully_connected_are_not_checked_before_execution() -> None:
