@@ -1,9 +1,8 @@
-"""Ray Data: each row once and each answer right, whatever is killed meanwhile."""
+"""Ray Data: each row has its answer."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import pytest
 import armpy
 import armpy_serving.ray
 from armpy_testing.digits import MODEL as DIGITS
-from armpy_testing.effort import IS_CAMPAIGN, effort
 from armpy_testing.models.row_models import WIDTH, weights, write_row_model
 
 from .ray_node import expected, pixels, ray_node
@@ -112,48 +110,3 @@ def test_code_of_a_sent_model_is_judged_where_it_is_sent_from(tmp_path: Path) ->
     assert code(place.read_bytes(), code="never") == "never"
     place.chmod(0o666)
     assert code(place) == "signed"
-
-
-@pytest.mark.slow
-def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
-    from .ray_actors import Killer, WatchedPredictor
-
-    count, every_s = effort(4_000), effort(1.5)
-    pause_s, blocks = effort(0.1), effort(20)
-    folder = tmp_path / "actors"
-    folder.mkdir()
-    arguments = of_digits(num_actors=2, batch_size=100)
-    arguments["fn"] = WatchedPredictor
-    arguments["fn_constructor_args"] += (folder, pause_s)
-    begin_s = time.perf_counter()
-    with Killer(folder, every_s) as killer:
-        data = pictures(count, blocks).map_batches(**arguments)
-        parts = [*data.iter_batches(batch_format="numpy", batch_size=1000)]
-    took_s = time.perf_counter() - begin_s
-    ids, answers = in_order(parts)
-    np.testing.assert_array_equal(ids, np.arange(count))
-    np.testing.assert_array_equal(answers, expected(count))
-    workers = {*np.concatenate([part["pid"] for part in parts]).tolist()}
-    print(f"{count} rows in {took_s:.1f} s, {len(killer.killed)} kills, {len(workers)} workers")
-    assert len(killer.killed) >= (10 if IS_CAMPAIGN else 1)
-    assert len(workers) > 2
-
-
-def test_a_job_goes_on_where_it_was_left(tmp_path: Path) -> None:
-    from ray.data.checkpoint import CheckpointConfig
-
-    context = ray.data.DataContext.get_current()
-    context.checkpoint_config = CheckpointConfig(
-        id_column="id", checkpoint_path=str(tmp_path / "done"), delete_checkpoint_on_success=False
-    )
-    target = str(tmp_path / "answers")
-    try:
-        # A part first, as of a job that was ended; what that has done is not written twice.
-        for count in (600, 1000):
-            data = pictures(count, 4).map_batches(**of_digits(batch_size=100))
-            data.write_parquet(target)
-    finally:
-        context.checkpoint_config = None
-    written = ray.data.read_parquet(target).to_pandas().sort_values("id")
-    np.testing.assert_array_equal(written["id"], np.arange(1000))
-    np.testing.assert_array_equal(np.stack(written["output_0"]), expected(1000))

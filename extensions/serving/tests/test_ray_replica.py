@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +43,6 @@ def of_digits(make: Make) -> ServedReplica:
     return make(signature="serving_default")
 
 
-def outcomes(replica: ServedReplica) -> dict[str, float]:
-    """Requests by outcome."""
-    metrics = replica.served.metrics.metrics()
-    return {m.labels["code"]: m.value for m in metrics if m.name == "armpy_requests"}
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 100])
 def test_a_request_may_have_any_number_of_rows(make: Make, count: int) -> None:
@@ -87,17 +78,6 @@ def test_a_requests_other_rows_are_given_up_with_one_that_fails(
     asyncio.run(ask())
 
 
-def test_a_model_that_fails_its_first_run_makes_no_replica(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(*_: object, **__: object) -> None:
-        raise DeadObjectError("gone")
-
-    monkeypatch.setattr(armpy.Model, "run", run)
-    with pytest.raises(DeadObjectError, match="gone"):
-        of_digits(make)
-
-
 def test_a_model_that_fails_or_was_closed_is_not_healthy(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,26 +96,3 @@ def test_a_model_that_fails_or_was_closed_is_not_healthy(
     for call in (replica.check(), replica.run({"image": pixels(np.arange(1))})):
         with pytest.raises(ModelUnavailableError):
             asyncio.run(call)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the system has no /proc")
-def test_a_killed_backend_is_replaced_until_it_is_in_quarantine(make: Make) -> None:
-    replica = make(signature="serving_default", isolation="process", backends=["CpuRef"])
-    runtime = replica.served.model.runtime
-    image = {"image": pixels(np.arange(1))}
-    for kills in range(1, 6):
-        answers = asyncio.run(replica.run(image))
-        np.testing.assert_array_equal(answers["output_0"], expected(1))
-        asyncio.run(replica.check())
-        pid = runtime.isolation["CpuRef"].pid
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        # The batcher runs an item of a failed batch again.
-        with suppress(DeadObjectError):
-            asyncio.run(replica.run(image))
-        assert runtime.isolation["CpuRef"].num_failures == kills
-    with pytest.raises(DeadObjectError, match="quarantine"):
-        asyncio.run(replica.run(image))
-    with pytest.raises(ModelUnavailableError, match="quarantine"):
-        asyncio.run(replica.check())

@@ -1,17 +1,12 @@
-"""Ray Serve: no wrong answer, and no lost request but those in a killed process."""
+"""Ray Serve: answers of requests, and of calls by a handle."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
-import time
 import urllib.error
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +15,6 @@ import pytest
 
 import armpy_serving.ray
 from armpy_testing.digits import MODEL as DIGITS
-from armpy_testing.effort import effort
 
 from .ray_node import expected, pixels, ray_node
 
@@ -125,76 +119,3 @@ def test_names_of_models_are_no_words_of_paths(path: str, expected_route: tuple[
 def test_a_call_by_a_handle_names_its_inputs(served: Any) -> None:
     with pytest.raises(Exception, match="not given by name"):  # as Ray wraps it
         served.infer.remote([1]).result()
-
-
-def replicas() -> list[int]:
-    """Processes of the deployment's replicas, whose name has this process's number in it."""
-    pids = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if path.read_bytes().startswith(f"ray::ServeReplica:default:{NAME}".encode()):
-                pids.append(int(path.parent.name))
-        except OSError:
-            continue
-    return pids
-
-
-class Load:
-    """Clients that ask as long as a block runs, and count their answers."""
-
-    def __init__(self, num_clients: int) -> None:
-        self._path, self._over = f"/v2/models/{NAME}/infer", threading.Event()
-        self._expected = expected(64).tolist()
-        self.statuses: Counter[object] = Counter()
-        self.wrong = 0
-        self.longest_s = 0.0
-        self._threads = [threading.Thread(target=self._ask, args=(n,)) for n in range(num_clients)]
-
-    def _ask(self, number: int) -> None:
-        while not self._over.is_set():
-            number = (number + 1) % 64
-            begin_s = time.perf_counter()
-            try:
-                status, document = post(self._path, body_of(pixels(np.array([number]))))
-            except OSError as error:
-                self.statuses[type(error).__name__] += 1
-                continue
-            self.longest_s = max(self.longest_s, time.perf_counter() - begin_s)
-            self.statuses[status] += 1
-            if status == 200:
-                self.wrong += document["outputs"][0]["data"] != self._expected[number]
-
-    def wait_for_answers(self, count: int) -> None:
-        """Wait until the server has given a number of answers more, however busy the machine is."""
-        least, end_s = self.statuses[200] + count, time.monotonic() + 120
-        while self.statuses[200] < least:
-            assert time.monotonic() < end_s, f"{dict(self.statuses)}; expected {least} answers"
-            time.sleep(0.05)
-
-    def __enter__(self) -> Load:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the processes' names")
-def test_no_answer_is_wrong_where_replicas_are_killed(served: Any) -> None:
-    kills = effort(1)
-    with Load(4) as load:
-        load.wait_for_answers(20)
-        for _ in range(kills):
-            os.kill(replicas()[0], signal.SIGKILL)
-            time.sleep(1.0)  # the others of a busy machine take over
-            load.wait_for_answers(100)
-    print(f"{kills} kills: {dict(load.statuses)}, longest {load.longest_s:.1f} s")
-    assert load.wrong == 0
-    assert load.statuses[200] > 100
-    # A request that was in a replica when it was killed may be lost; nothing else is.
-    assert sum(load.statuses.values()) - load.statuses[200] <= 4 * kills
-    assert {*load.statuses} <= {200, 500, 503}

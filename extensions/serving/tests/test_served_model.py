@@ -278,13 +278,3 @@ def test_strings_are_served_as_bytes_in_json(shouting: ServedModel) -> None:
     assert (status, header) == (200, None)
     output = {"name": "loud", "datatype": "BYTES", "shape": [2], "data": ["a!", "ü!"]}
     assert json.loads(body)["outputs"] == [output]
-
-
-def test_strings_are_served_as_bytes_in_binary_data(shouting: ServedModel) -> None:
-    raw = b"\x01\0\0\0\xff\0\0\0\0"
-    size = {"binary_data_size": len(raw)}
-    entry = {"name": "words", "datatype": "BYTES", "shape": [2], "parameters": size}
-    document = {"inputs": [entry], "parameters": {"binary_data_output": True}}
-    head = json.dumps(document).encode()
-    status, body, header = shouting.answer(head + raw, len(head))
-    assert (status, body[header:]) == (200, b"\x02\0\0\0\xff!\x01\0\0\0!")

@@ -81,13 +81,6 @@ def test_a_direct_item_runs_in_its_caller_s_thread(model: Model, watched: Watche
     assert (statistics.items, statistics.direct, statistics.mean_batch) == (3, 3, 1.0)
 
 
-def test_direct_items_prepare_no_batches(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LoadedNetwork, "prepare_together", lambda *_: pytest.fail("prepared"))
-    with direct(model) as batcher:
-        batcher.run({"x": floats(1, 2, 3)})
-        assert batcher.statistics.sizes == (1,)
-
-
 def test_items_are_answered_while_sizes_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare, may_end = LoadedNetwork.prepare_together, threading.Event()
 

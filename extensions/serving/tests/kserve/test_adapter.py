@@ -12,7 +12,6 @@ import pytest
 
 from armpy import (
     DataType,
-    DeadObjectError,
     Model,
     ModelNotFoundError,
     Network,
@@ -79,19 +78,6 @@ def test_errors_over_grpc_are_its_codes(mixed: Any) -> None:  # Any: KServe's
     with pytest.raises(GrpcException) as caught:
         asyncio.run(mixed.predict(request(True)))
     assert caught.value.status_code is grpc.StatusCode.UNAVAILABLE
-
-
-def test_a_model_that_fails_its_first_run_is_not_loaded(
-    small_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(*_: object, **__: object) -> None:
-        raise DeadObjectError("gone")
-
-    monkeypatch.setattr(Model, "run", run)
-    model = ArmpyModel("mixed", small_models / "mixed.armpy")
-    with pytest.raises(DeadObjectError, match="gone"):
-        model.load()
-    assert not model.ready
 
 
 def test_a_pickled_model_loads_again(mixed: Any) -> None:  # Any: KServe's

@@ -1,17 +1,13 @@
-"""Clients of others' get what armpy computes: tritonclient, KServe's own, curl."""
+"""Triton's client gets what armpy computes."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 from .kserve_server import KServeProcess
-
-kserve = pytest.importorskip("kserve", reason="kserve is not installed")
 
 MIXED = {
     "x:0": np.array([[0.1, -2]], np.float32),
@@ -54,30 +50,3 @@ def test_tritonclient_over_http(server: KServeProcess, binary: bool) -> None:
         assert states["mixed"] == "READY"
     finally:
         client.close()
-
-
-GRPC_CLIENT = """
-import sys, numpy as np
-import tritonclient.grpc as triton
-with triton.InferenceServerClient(sys.argv[1]) as client:
-    assert client.is_server_live() and client.is_server_ready()
-    assert client.get_server_metadata().name == "armpy"
-    assert client.is_model_ready("halves")
-    assert [*client.get_model_metadata("halves").inputs[0].shape] == [-1]
-    one = triton.InferInput("h", [2], "FP16")
-    one.set_data_from_numpy(np.array([1.5, -2], np.float16))
-    print(client.infer("halves", [one]).as_numpy("y").tolist())
-"""
-
-
-def test_tritonclient_over_grpc(server: KServeProcess) -> None:
-    pytest.importorskip("tritonclient", reason="tritonclient is not installed")
-    # In a process of its own: both packages register messages of the same names.
-    completed = subprocess.run(
-        [sys.executable, "-c", GRPC_CLIENT, server.grpc_address],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert completed.stdout == "[3.0, -4.0]\n", completed.stderr

@@ -10,8 +10,6 @@ import pytest
 
 from armpy_testing.checkout import checkout_path
 
-from .kserve_server import KServeProcess
-
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
 FOLDER = checkout_path("examples", "serving", "kserve")
@@ -45,27 +43,6 @@ def test_the_program_takes_the_arguments(container: dict[str, Any]) -> None:
     }
     with pytest.raises(SystemExit):
         make_parser().parse_args([*container["args"], "--no_such_flag=1"])
-
-
-@pytest.mark.slow
-def test_the_server_answers_the_probes(container: dict[str, Any], server: KServeProcess) -> None:
-    ports = {port["containerPort"] for port in container["ports"]}
-    for name in ("startupProbe", "readinessProbe", "livenessProbe"):
-        probe = container[name]["httpGet"]
-        assert probe["port"] in ports
-        assert server.send("GET", probe["path"])[0] == 200
-    path = document("runtime.yaml")["spec"]["annotations"]["prometheus.kserve.io/path"]
-    assert server.send("GET", path)[0] == 200
-
-
-def test_the_service_is_of_the_runtime() -> None:
-    runtime, service = document("runtime.yaml"), document("service.yaml")
-    model = service["spec"]["predictor"]["model"]
-    assert model["runtime"] == runtime["metadata"]["name"]
-    formats = {model_format["name"] for model_format in runtime["spec"]["supportedModelFormats"]}
-    assert formats == {"armpy", "tflite", "onnx"}
-    assert model["modelFormat"]["name"] in formats
-    assert model["protocolVersion"] in runtime["spec"]["protocolVersions"]
 
 
 def test_the_environment_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ it can be sent again.
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
@@ -21,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy_serving.protocol_kit.answers import check_error
 from armpy_testing.effort import effort
 
 from .inference_calls import (
@@ -103,10 +101,6 @@ class Load:
         return "OK"
 
 
-def nothing() -> None:
-    """No fault in the server: the clients are it."""
-
-
 def test_models_replaced_under_load_lose_nothing(server: KServeProcess) -> None:
     load = Load(server)
 
@@ -167,34 +161,6 @@ def test_backends_that_crash_in_isolation_are_there_again(
     assert load.wrong == []
     assert {*load.outcomes} <= {"OK"} | PASSING
     assert load.outcomes["OK"] > 0
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system has no /proc")
-def test_a_backend_in_quarantine_makes_the_server_unready(
-    small_models: Path, tmp_path: Path
-) -> None:
-    flags = ("--isolation", "process", "--model_name", "mixed", "--backends", "CpuRef")
-    with kserve_server(small_models / "mixed.armpy", tmp_path / "log", *flags) as running:
-        assert running.metric("armpy_ready", model="mixed") == 1
-        assert running.metric("armpy_backend_share", backend="CpuRef") == 1
-        assert running.metric("armpy_fallback_share", intended="CpuRef") == 0
-        end_s = time.monotonic() + 60
-        body = b""
-        while b"quarantine" not in body and time.monotonic() < end_s:
-            for pid in children_of(running.process.pid):
-                os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(CallError):
-                by_json(running, "mixed", MIXED)
-            status, _, body = running.send("GET", "/v2/models/mixed/ready")
-        assert running.send("GET", "/v2/health/ready")[0] == 503
-        assert running.send("GET", "/v2/health/live")[0] == 200
-        assert status == 503
-        assert "quarantine" in check_error(status, body)
-        assert running.metric("armpy_ready", model="mixed") == 0
-        assert running.metric("armpy_backend_failures_total", backend="CpuRef") >= 5
-        assert running.metric("armpy_backend_quarantine_seconds", backend="CpuRef") > 0
-        with pytest.raises(CallError, match="503"):
-            by_json(running, "mixed", MIXED)
 
 
 def is_worker(pid: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -99,36 +98,6 @@ def wait_for_threads(server: KServeProcess, model: str, number: int) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("the requests did not begin")
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system has no /proc")
-def test_a_worker_that_was_killed_is_replaced(small_models: Path, tmp_path: Path) -> None:
-    arrays = {"h": np.array([2], np.float16)}
-    with kserve_server(
-        small_models / "halves.armpy", tmp_path / "log", "--workers", "2"
-    ) as running:
-        by_raw(running, "model", arrays)
-        first = workers_of(running)
-        assert len(first) == 2
-        os.kill(first[0], signal.SIGKILL)
-        end_s = time.monotonic() + 60
-        while (now := workers_of(running)) == first or len(now) < 2:
-            assert time.monotonic() < end_s, "no worker took the place of the killed one"
-            time.sleep(0.1)
-        body = {"inputs": [{"name": "h", "datatype": "FP16", "shape": [1], "data": [2]}]}
-        for _ in range(10):
-            assert running.infer("model", **body)[0] == 200
-        assert running.stop() == 0
-
-
-def workers_of(server: KServeProcess) -> list[int]:
-    """Worker processes that have loaded KServe."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
-    return [
-        int(pid)
-        for pid in children.split()
-        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
 
 
 def test_the_answer_of_a_gone_client_is_not_computed(server: KServeProcess) -> None:

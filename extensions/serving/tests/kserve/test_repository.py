@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from .kserve_server import KServeProcess
 pytest.importorskip("kserve", reason="kserve is not installed")
 
 from armpy_serving.kserve import ArmpyModelRepository
-from armpy_serving.kserve.__main__ import main
 
 
 def names(repository: ArmpyModelRepository) -> list[str]:
@@ -48,20 +46,6 @@ def test_a_single_model_keeps_its_name_when_others_come(small_models: Path, tmp_
     first.rename(second)  # the only one, in its place
     assert asyncio.run(repository.load("m"))
     repository.unload("m")
-
-
-@pytest.mark.parametrize("option", ["--http_port", "--grpc_port"])
-def test_a_taken_port_is_one_line_before_models_are_loaded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    free = "--http_port" if option == "--grpc_port" else "--grpc_port"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        flags = ["--model_dir", str(tmp_path / "missing"), option, str(port), free, "0"]
-        assert main(flags) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"Error: {option} {port}: the server cannot listen there: ")
-    assert error.endswith("choose another one.\n")
 
 
 def test_an_unloaded_model_takes_readiness_away_until_it_is_loaded(server: KServeProcess) -> None:
@@ -99,12 +83,6 @@ def test_a_load_that_brings_another_model_is_501(server: KServeProcess, word: st
     status, _, answer = server.send("POST", LOAD, body)
     assert status == 501
     assert f"load of model 'halves': the parameter {word}" in check_error(status, answer)
-
-
-def test_models_are_loaded_and_unloaded_by_grpc(server: KServeProcess) -> None:
-    assert change(server, "unload", "halves").isUnloaded
-    assert change(server, "load", "halves").isLoaded
-    assert server.send("GET", "/v2/models/halves/ready")[0] == 200
 
 
 def change(server: KServeProcess, verb: str, name: str) -> Any:

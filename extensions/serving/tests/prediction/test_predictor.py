@@ -22,7 +22,6 @@ from armpy.store.archive.container import open_container
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_serving import Predictor
-from armpy_serving.prediction.model_source import ModelSource
 from armpy_serving.prediction.node_files import compiled_file, node_folder
 from armpy_serving.prediction.process_models import ProcessModels
 from armpy_serving.prediction.row_model import RowModel
@@ -74,31 +73,6 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_every_row_has_its_answer_whatever_the_models_batch(file: Path, count: int) -> None:
     answers = Predictor(file)({"x": rows(count)})
     np.testing.assert_array_equal(answers["scores"], scores(rows(count)))
-
-
-@pytest.mark.slow
-def test_rows_are_spread_over_backends_also_in_a_process_that_finds_the_compiled_file(
-    tmp_path: Path, own_cache: None
-) -> None:
-    file = write_row_model(tmp_path / "model.tflite", 4)
-    options = {"backends": ["NumbaAcc", "CpuRef"], "spread": "calls"}
-    for _ in range(2):
-        source = ModelSource(file, None, options)
-        model = source.load().model
-        spread = model.handle.loaded.spread
-        assert spread is not None
-        assert [one.backend_id for one in spread.backends] == options["backends"]
-        np.testing.assert_array_equal(model(rows(4)), scores(rows(4)))
-
-
-@pytest.mark.parametrize("count", [1, 7, 33])
-def test_a_quantised_model_gives_what_single_calls_give(count: int) -> None:
-    pixels = np.random.default_rng(count).integers(-128, 128, (count, 16, 16, 1), np.int8)
-    answers = Predictor(DIGITS, signature="serving_default")({"image": pixels})
-    model = armpy.load(DIGITS)
-    alone = np.concatenate([model(pixels[row : row + 1]) for row in range(count)])
-    (name,) = answers
-    np.testing.assert_array_equal(answers[name], alone)
 
 
 def test_no_more_rows_are_executed_at_once_than_is_said(file: Path) -> None:

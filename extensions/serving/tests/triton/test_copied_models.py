@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from armpy import Model, UnimplementedError
-from armpy_serving.triton.settings import InstanceSettings
 from armpy_testing.command_line import armpy_output
 from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.tflite_writer import TfliteModel
@@ -78,21 +77,6 @@ def test_copied_model_is_read_as_it_was_exported(adapter: ModuleType, tmp_path: 
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[9, 25]], "on a runtime of its own as well"
 
 
-@pytest.mark.slow
-def test_memory_of_an_isolated_backend_is_limited_on_the_server(tmp_path: Path) -> None:
-    path = tmp_path / "net.tflite"
-    path.write_bytes(two_signatures())
-    options = ["--signature", "two", "--isolate", "CpuRef", "--isolate-memory-mb", "1536"]
-    code, output = exported(path, *options)
-    assert code == 0, output
-    folder = tmp_path / "r" / "m" / "1"
-    assert settings_of(folder.parent)["isolation_memory_bytes"] == 1536 << 20
-    with InstanceSettings.of(str(folder)).load(str(folder), 0, 1) as model:
-        model(np.ones((1, 2), np.float32))
-        (status,) = model.runtime.isolation.values()
-    assert "1536 MiB" in status.in_force["memory"], status.in_force
-
-
 def test_memory_limit_of_no_isolated_backend_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(two_signatures())
@@ -127,31 +111,6 @@ def test_a_model_whose_tensors_lie_in_its_own_file_is_copied(
     code, output = exported(path)
     assert code == 0, output
     path.unlink()
-    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
-
-
-def test_a_data_file_in_a_function_is_copied_under_a_generated_name(
-    adapter: ModuleType, tmp_path: Path
-) -> None:
-    pytest.importorskip("armpy_onnx")
-    onnx = pytest.importorskip("onnx")
-    path = external(tmp_path, "parts/w.bin")
-    model = onnx.load(path, load_external_data=False)
-    weights = model.graph.initializer.pop()
-    weights.ClearField("name")
-    function = model.functions.add(name="Weigh", domain="test", input=["x"], output=["y"])
-    function.opset_import.add(domain="", version=18)
-    function.node.add(op_type="Constant", output=["w"]).attribute.add(
-        name="value", type=onnx.AttributeProto.TENSOR, t=weights
-    )
-    function.node.add(op_type="MatMul", input=["x", "w"], output=["y"])
-    model.opset_import.add(domain="test", version=1)
-    del model.graph.node[:]
-    model.graph.node.add(op_type="Weigh", domain="test", input=["x"], output=["y"])
-    path.write_bytes(model.SerializeToString())
-    code, output = exported(path)
-    assert code == 0, output
-    (tmp_path / "parts" / "w.bin").unlink()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import armpy_testing
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
 from armpy_testing.effort import effort
@@ -54,11 +53,6 @@ def doubles(client: Any, number: int, turn: int) -> bool:
     x = row(number, turn)
     answer = infer(client, "m", x)
     return bool(np.array_equal(answer, 2 * x))
-
-
-def has_errors(outcome: Outcome) -> bool:
-    """Whether requests were refused, and enough others answered."""
-    return bool(outcome.errors) and outcome.right >= LEAST
 
 
 def assert_no_wrong(outcome: Outcome) -> None:
@@ -139,37 +133,3 @@ def test_replaced_model_loses_nothing(start: Start, tmp_path: Path, mode: str) -
         outcome = load_it(server.grpc, SECONDS, scaled, replace, lambda _: len(seen) > 1)
     assert_no_wrong(outcome)
     assert not outcome.errors, outcome.errors
-
-
-FAULTY = """
-import os
-from armpy_testing.backends.faulty_backend import FaultyBackend
-def get_backend_id(): return "Faulty"
-def get_version(): return FaultyBackend().get_api_version()
-def backend_factory(): return FaultyBackend()
-"""
-
-
-def test_crash_of_an_isolated_backend_ends_its_own_requests(start: Start, tmp_path: Path) -> None:
-    plugins = tmp_path / "plugins"
-    plugins.mkdir(mode=0o755)
-    (plugins / "Tests_Faulty_backend.py").write_text(FAULTY)
-    settings = InstanceSettings("", {"backends": ["Faulty"]}, ("Faulty",), {}, (str(plugins),))
-    put(tmp_path / "repository", times(2, WIDTH), settings, max_batch=0)
-    packages = Path(armpy_testing.__file__).parents[1]
-    server = start(tmp_path / "repository", variables={"PYTHONPATH": str(packages)})
-    last = 0.0
-
-    def ask(client: Any, number: int, turn: int) -> bool:
-        nonlocal last
-        crash = number == 0 and time.monotonic() - last > 2.0
-        if crash:
-            last = time.monotonic()
-        x = np.full(WIDTH, 1.0 if crash else 0.0, np.float32)
-        return bool(np.array_equal(infer(client, "m", x), 2 * x))
-
-    before = server.instances()
-    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
-    assert_no_wrong(outcome)
-    assert outcome.errors
-    assert server.instances() == before, "the instance has gone with the backend"

@@ -15,7 +15,6 @@ import pytest
 import armpy
 from armpy import (
     DataType,
-    DeadObjectError,
     InvalidArgumentError,
     MemoryLimitError,
     Model,
@@ -265,14 +264,3 @@ def test_files_that_others_can_write_are_used_without_their_code_alone(
             (answer,) = instance.execute([request([1, 2])])
             assert values(answer) == [[2, 4]]
             instance.finalize()
-
-
-def test_model_that_fails_its_first_run_is_not_loaded(
-    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def warm_up(*_: object, **__: object) -> None:
-        raise DeadObjectError("gone")
-
-    monkeypatch.setattr(Model, "warm_up", warm_up)
-    with pytest.raises(DeadObjectError, match="gone"):
-        loaded(doubling(2))
