@@ -492,6 +492,19 @@ def test_a_reusable_execution_in_a_burst_uses_the_same_buffers(
     assert contents(total) == [3, 4]
 
 
+def test_truth_values_are_those_at_the_time_of_the_execution(manager: DeviceManager) -> None:
+    kind = OperandType(OperandCode.TENSOR_BOOL8, (2,))
+    builder = ModelBuilder(manager)
+    compilation = compiled(builder.finish(builder.logical_not(builder.input(kind))))
+    memory, result = memory_for((compilation, "input", 0)), np.zeros(2, np.bool_)
+    execution = Execution(compilation)
+    execution.set_input_from_memory(0, memory, 0, 0)
+    execution.set_output(0, result)
+    Memory.copy(Memory(bytearray([0, 2])), memory)
+    execution.compute()
+    assert result.tolist() == [True, False]
+
+
 # Copies.
 
 

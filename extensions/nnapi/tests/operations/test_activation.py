@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 from armpy.errors import LayerValidationError
@@ -67,6 +70,24 @@ def test_fixed_point_does_not_reach_tiny_input_scales() -> None:
         run(O.LOGISTIC, [values], [output(Q8A, [1], 1 / 256, 0)])
 
 
+def elu(x: float, alpha: float) -> float:
+    """As NNAPI writes it."""
+    return max(0.0, x) + min(0.0, alpha * (math.exp(x) - 1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [(F32, OperandCode.FLOAT32), (F16, OperandCode.FLOAT16)]
+)
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 0.0, -0.25])
+def test_elu_is_a_sum_of_two_clamps(kind: OperandCode, number: OperandCode, alpha: float) -> None:
+    values = [-2.0, -0.5, 0.0, 0.5, 1.0]
+
+    (result,) = run(O.ELU, (tensor(kind, values), scalar(number, alpha)), [output(kind, [5])])
+
+    tolerance = 1e-6 if kind is F32 else 2e-3
+    np.testing.assert_allclose(result, [elu(x, alpha) for x in values], tolerance, tolerance)
+
+
 def test_hard_swish_needs_an_output_scale_above_a_128th_of_the_inputs() -> None:
     values = tensor(Q8A, [1], 1.0, 0)
 
@@ -99,3 +120,14 @@ def test_softmax_fails_for_another_quantisation_even_inside_of_a_model(
     steps = [(O.SOFTMAX, [values, BETA]), (O.DEQUANTIZE, [])]
     with pytest.raises(LayerValidationError, match=r"wrong quantisation.*0\.00390625.*0\.0078125"):
         run_chain(steps, [output(F32, [2])], [wrong])
+
+
+def test_l2_normalization_of_zeros_is_zero() -> None:
+    unsigned = tensor(Q8A, [[7, 7]], 0.5, 7)
+    signed = tensor(Q8S, [[7, 7]], 0.5, 7)
+
+    assert run(O.L2_NORMALIZATION, [tensor(F32, [0.0, 0.0])], [output(F32)])[0].tolist() == [0, 0]
+    whole = run(O.L2_NORMALIZATION, [unsigned], [output(Q8A, (1, 2), 1 / 128, 128)])[0]
+    assert whole.tolist() == [[128, 128]]
+    whole = run(O.L2_NORMALIZATION, [signed], [output(Q8S, (1, 2), 1 / 128, 0)])[0]
+    assert whole.tolist() == [[0, 0]]
