@@ -20,7 +20,6 @@ from armpy.compiler.host_backend import HostBackend
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
 from armpy.compiler.required_capabilities import missing_capability
-from armpy.compiler.specialization import specialize
 from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
 from armpy.errors import (
@@ -89,7 +88,6 @@ class SupportOracle:
         self._answers: dict[tuple[Layer, BackendId, Graph | None], Support] = {}
         self._asked_together: set[tuple[BackendId, Graph]] = set()
         self._host = HostBackend()
-        self._resolved: dict[Graph, Graph] = {}
 
     def candidates(self, layer: Layer) -> tuple[IBackendInternal, ...]:
         """Return the backends that are asked about a layer, most preferred first."""
@@ -203,12 +201,9 @@ class SupportOracle:
         if backend is self._host:
             return Support.yes()
         for name, graph in graphs_of(layer.operation, layer.where):
-            if graph not in self._resolved:
-                # No backend sees a composite, so graphs are expanded before their layers are asked
-                # about.
-                self._resolved[graph] = specialize(graph)
-            for inner in self._resolved[graph].layers:
-                answer = self.ask(backend, inner, self._resolved[graph])
+            # As it is offered afterwards: specialising it would hide layers from the question.
+            for inner in graph.layers:
+                answer = self.ask(backend, inner, graph)
                 if not answer:
                     text = f"{inner.where} in the {name} graph: {answer.text}"
                     return replace(answer, text=text)

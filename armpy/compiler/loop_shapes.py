@@ -16,10 +16,10 @@ from typing import TypeAlias
 import numpy as np
 
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, Layer, Rewriter, Value, graphs_of
+from armpy.graph import Graph, Layer, Rewriter, Value, graphs_of, nested_graphs
 from armpy.graph.counting import LoopCount, added_constant, counted
 from armpy.ops.composite import Composite
-from armpy.ops.control_flow import While
+from armpy.ops.control_flow import If, While
 from armpy.ops.elementwise import Comparison, ComparisonOperation, Select
 from armpy.ops.joining import Concat
 from armpy.ops.operation import Array
@@ -54,13 +54,7 @@ def with_fixed_shapes(
         else None
         for number, value in enumerate(values)
     ]
-    is_done = _is_fixed(loop, infos) and not any(
-        isinstance(layer.operation, Composite)
-        # What follows from constants alone is folded.
-        or (layer.inputs and all(value is None or value.is_constant for value in layer.inputs))
-        for graph in (condition, body)
-        for layer in graph.layers
-    )
+    is_done = _is_fixed(loop, infos) and not is_unfinished(condition, body)
     if is_done and not any(data is not None for data in bound):
         return loop
     shapes = [info.known_shape for info in infos]
@@ -82,6 +76,25 @@ def with_fixed_shapes(
         return loop
     # Half known is of no use: a backend takes a loop with all its graphs, or not at all.
     return fixed if _is_fixed(fixed, infos) else loop
+
+
+def is_unfinished(*graphs: Graph) -> bool:
+    """Return whether specialising graphs of known shapes expands, chooses or folds layers.
+
+    Layers of graphs that they run count.
+    """
+    return any(
+        isinstance(layer.operation, Composite) or _is_constant(layer)
+        for graph in graphs
+        for part in (graph, *nested_graphs(graph))
+        for layer in part.layers
+    )
+
+
+def _is_constant(layer: Layer) -> bool:
+    """Return whether constants alone decide what a layer gives, or which graph it runs."""
+    deciding = layer.inputs[:1] if isinstance(layer.operation, If) else layer.inputs
+    return bool(deciding) and all(value is None or value.is_constant for value in deciding)
 
 
 def bindable(value: Value | None) -> Array | None:

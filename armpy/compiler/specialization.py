@@ -380,17 +380,20 @@ def _with_known_shapes(
     inputs: Sequence[Value | None],  # the layer's, the condition first
     specialize: Specialize,
 ) -> If:
-    """An If whose branches know their arguments: shapes, and constants.
+    """An If whose branches are specialised for their arguments: shapes, and constants.
 
     Errors in a branch are raised when it has to run: one that does not fit is replaced.
     """
+    from armpy.compiler.loop_shapes import is_unfinished  # noqa: PLC0415 - as in `_shaped`
+
     arguments = inputs[1:]
     if not all(value is not None and value.info.is_fully_shaped for value in arguments):
         return operation
     shapes = [value.info.known_shape for value in arguments if value is not None]
     values = [value.data for value in arguments if value is not None]
     (_, then), (_, other) = graphs_of(operation)
-    if all(graph.is_fully_shaped for graph in (then, other)):
+    is_shaped = all(graph.is_fully_shaped for graph in (then, other))
+    if is_shaped and not is_unfinished(then, other):
         return operation
     branches: list[Graph | ArmpyError] = []
     for graph in (then, other):

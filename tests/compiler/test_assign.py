@@ -17,11 +17,13 @@ from armpy.errors import (
     GraphValidationError,
     InvalidArgumentError,
 )
-from armpy.graph import Graph, Layer
+from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import Network
-from armpy.ops import Activation, ElementwiseBinary, Pad, Softmax
+from armpy.ops import Activation, ElementwiseBinary, If, Pad, Softmax
+from armpy.ops.operation import Operation
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy_testing.backends.fake_backends import CompilingBackend, FakeBackend
+from armpy_testing.models.control_flow import BOOL, graph_of
 from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32
 
 CPU = ReferenceBackend()
@@ -108,6 +110,29 @@ def test_each_question_is_asked_once() -> None:
         assign_backends(graph, oracle, {})
     assert asked == [1]
     assert oracle.ask(oracle.backends[0], graph.layers[0])
+
+
+class AllButActivations(ILayerSupport):
+    """Takes control flow, as CpuRef does not."""
+
+    def is_layer_supported(self, operation: Operation, *about: object) -> Support:
+        refused = isinstance(operation, Activation)
+        return Support.no(ReasonCode.OPERATION, "no") if refused else Support.yes()
+
+
+def test_layers_of_branches_that_nothing_reads_are_asked_about_as_well() -> None:
+    def add_with_unread_layer(net: Network, x: Value) -> Value:
+        net.add(RELU, x, name="unread")
+        return net.add(ADD, x, x)
+
+    branch = graph_of([f32(3)], add_with_unread_layer)
+    graph = graph_of([BOOL, f32(3)], lambda net, flag, x: net.add(If(branch, branch), flag, x))
+    backend = FakeBackend(faults={"get_layer_support": AllButActivations()})
+    answer = SupportOracle([]).ask(backend, graph.layers[0])
+    assert (answer.is_supported, answer.text) == (
+        False,
+        "Activation 'unread' in the then graph: no",
+    )
 
 
 class Fusing(FakeBackend):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from armpy.compiler import Evaluator, specialize
 from armpy.errors import BackendError, LayerValidationError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Value
-from armpy.graph.nesting import graphs_of
+from armpy.graph.nesting import graphs_of, nested_graphs
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
@@ -24,9 +25,10 @@ from armpy.ops import (
     If,
     NonZero,
     Transpose,
+    While,
 )
 from armpy.ops.composite import Composite, LayerBuilder
-from armpy.tensor import TensorInfo
+from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.models.control_flow import BOOL, graph_of
@@ -159,8 +161,8 @@ class Steps(Composite):
     def decides(self, index: int) -> bool:
         return False
 
-    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[tuple[int, ...] | None, ...]:
-        return (None,)
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        return (inputs[0].shape,)
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Any]) -> Sequence[Any]:
         (value,) = inputs
@@ -185,6 +187,30 @@ def test_an_expansion_whose_constants_take_too_much_keeps_layers(evaluator: Eval
     net.output("y", net.add(Steps(20), weights, name="steps"))
     graph = specialize(net.build(), evaluator=evaluator)
     assert 0 < len(graph.layers) < 20
+
+
+@pytest.mark.parametrize("kind", [If, While])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_composites_in_nested_graphs_of_known_shapes_are_expanded(
+    kind: type[If | While], depth: int
+) -> None:
+    def body(net: Network, flag: Value, x: Value, number: int) -> tuple[Value, ...]:
+        if number == 1:
+            return flag, net.add(Steps(2), x)
+        choice = If(*[graph_of(infos, partial(body, number=number - 1))] * 2)
+        return net.add_layer(choice, (flag, flag, x)).outputs
+
+    infos = [BOOL, f32(3)]
+    inner = graph_of(infos, partial(body, number=depth))
+    condition = graph_of(infos, lambda net, flag, x: flag)
+    net = Network()
+    flag, x = (net.input(name, info) for name, info in zip("fx", infos, strict=True))
+    operation = If(inner, inner) if kind is If else While(condition, inner)
+    values = (flag, flag, x) if kind is If else (flag, x)
+    net.output("y", net.add_layer(operation, values).outputs[1])
+    graphs = nested_graphs(specialize(net.build()))
+    kinds = {type(layer.operation) for graph in graphs for layer in graph.layers}
+    assert kinds == ({Activation} if depth == 1 else {If, Activation})
 
 
 def test_branches_know_the_shapes_and_constants_of_their_arguments() -> None:
