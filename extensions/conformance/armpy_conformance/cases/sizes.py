@@ -54,8 +54,15 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.cases.weighted import line
-from armpy_conformance.comparison.seeded_values import Values, anything, below, distinct, grid
+from armpy_conformance.cases.weighted import bias_elements, line
+from armpy_conformance.comparison.seeded_values import (
+    Values,
+    anything,
+    below,
+    distinct,
+    eighths,
+    grid,
+)
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, indexed, of
 
 LONG = 65_543
@@ -200,9 +207,11 @@ def _tiles() -> Iterator[CaseTemplate]:
         )
         for number, (operation, shape, weights) in enumerate(rows):
             units = weights[-1] if isinstance(operation, DepthwiseConvolution2d) else weights[0]
-            yield line(f"tiles-{number}-{label}", operation, (shape, weights, (units,)), types)
-        shapes = ((67, 131), (133, 131), (133,))
-        yield line(f"tiles-{label}", FullyConnected(), shapes, types)
+            shapes = shape, weights, (units,)
+            values = eighths, eighths, bias_elements
+            yield line(f"tiles-{number}-{label}", operation, shapes, types, values=values)
+        dense = (67, 131), (133, 131), (133,)
+        yield line(f"tiles-{label}", FullyConnected(), dense, types)
     for label, types in _TYPES.items():
         batches = ((3, 67, 70), (3, 70, 69))
         yield line(f"tiles-{label}", BatchMatMul(), batches, types, constants=())

@@ -95,7 +95,7 @@ def output_scale(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Qu
     return Quantization.per_tensor(spread / stored, Scale(1.0, 0.2).of(data_type).zero_point)
 
 
-def _bias(rng: np.random.Generator, info: TensorInfo) -> Array:
+def bias_elements(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Elements of a bias that are large enough to be missed."""
     if info.data_type.is_float:
         return grid(rng, info)
@@ -108,7 +108,7 @@ _BASE = CaseTemplate(
     "",
     Convolution2d(),
     (),
-    values=(grid, grid, _bias),
+    values=(grid, grid, bias_elements),
     scales=(Scale(1 / 16, 0.2), Scale(1 / 64, -0.1)),
     constants=(1, 2),
     infos=_infos,
@@ -182,7 +182,7 @@ def hybrid(
     """Float inputs that quantise to themselves, and quantised weights."""
     label = "hybrid-per-axis" if per_axis else "hybrid"
     scales = (Scale(1.0), Scale(1 / 64, 0.0))
-    values = (rows(low, 127), grid, _bias)
+    values = (rows(low, 127), grid, bias_elements)
     return line(label, operation, shapes, is_hybrid, values=values, scales=scales, infos=infos)
 
 
@@ -198,10 +198,10 @@ def _far_from_1(
             hybrid(operation, shapes, low, False),
             label=f"hybrid-{'asymmetric-' if asymmetric else ''}step-{step}",
         )
-        yield replace(line, values=(rows(low, high, step), grid, _bias))
+        yield replace(line, values=(rows(low, high, step), grid, bias_elements))
     label = f"hybrid-{'asymmetric-' if asymmetric else ''}zeros-first"
     line = hybrid(operation, shapes, -127, False)
-    yield replace(line, label=label, values=(_zeros_first(asymmetric), grid, _bias))
+    yield replace(line, label=label, values=(_zeros_first(asymmetric), grid, bias_elements))
 
 
 def _zeros_first(asymmetric: bool) -> Values:

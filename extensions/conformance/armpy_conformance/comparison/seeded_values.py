@@ -89,6 +89,14 @@ def grid(rng: np.random.Generator, info: TensorInfo) -> Array:
     return _like(rng, info, 0.5, 4)
 
 
+def eighths(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Floats in [-1/2, 1/2] in steps of 1/8: as `grid`, and long sums of products stay near 1.
+
+    Winograd's algorithm errs by millionths of the largest sum, tolerances are for numbers near 1.
+    """
+    return _like(rng, info, 0.125, 4)
+
+
 def powers(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Numbers whose products are exact: 1/2, 1 and 2 with either sign; integers 1 to 3."""
     if info.data_type.is_float:
