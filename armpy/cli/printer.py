@@ -89,13 +89,15 @@ def print_json(document: object) -> None:
 class Printer:
     """Prints lines and tables; on a terminal in colour, and folded where it is narrow.
 
-    ``FORCE_COLOR`` has any output taken for a terminal, ``NO_COLOR`` leaves the colours out.
+    ``FORCE_COLOR`` has any output taken for a terminal, ``NO_COLOR`` leaves the colours out, and
+    ``TERM=dumb`` names a terminal that has none.
     """
 
     def __init__(self) -> None:
         is_forced = bool(os.environ.get("FORCE_COLOR"))
         self.is_terminal = is_forced or (sys.stdout is not None and sys.stdout.isatty())
-        self._has_colors = self.is_terminal and not os.environ.get("NO_COLOR")
+        is_plain = os.environ.get("TERM") == "dumb" and not is_forced
+        self._has_colors = self.is_terminal and not is_plain and not os.environ.get("NO_COLOR")
 
     def line(self, text: str, *, color: str | None = None, is_bold: bool = False) -> None:
         """Print a line; a terminal may break it."""
@@ -109,8 +111,9 @@ class Printer:
 
         Output other than a terminal gets the text alone.
         """
-        sign = "\u2713" if is_good else "\u26a0"
-        shown = f"{sign} {text}" if self.is_terminal else text
+        is_unicode = str(getattr(sys.stdout, "encoding", "")).lower().startswith("utf")
+        good, bad = ("\u2713", "\u26a0") if is_unicode else ("+", "!")
+        shown = f"{good if is_good else bad} {text}" if self.is_terminal else text
         self.line(shown, color="green" if is_good else "yellow")
 
     def heading(self, text: str) -> None:
@@ -168,7 +171,8 @@ def _folded(cell: str, width: int) -> list[str]:
     """The lines of a cell in a column."""
     if _width(cell) <= width:
         return [cell]
-    return textwrap.wrap(cell, width, break_on_hyphens=False)
+    widest = max(map(_width, cell))  # one character: 2 if there are wide ones
+    return textwrap.wrap(cell, max(1, width // widest), break_on_hyphens=False)
 
 
 def _padded(text: str, width: int, is_right: bool) -> str:

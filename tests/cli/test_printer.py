@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 
 import pytest
 
@@ -67,3 +69,27 @@ def test_a_terminal_may_be_narrower_than_any_table(
         monkeypatch.setenv(name, value)
     Printer().table(["", "n>"], [("ab", 20)])
     assert capsys.readouterr().out.splitlines() == ["    n", "a  20", "b"]
+
+
+def test_wide_characters_are_folded_by_the_columns_that_they_take(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "8")):
+        monkeypatch.setenv(name, value)
+    Printer().table(["", "n>"], [("\u6f22\u5b57\u6f22", 20)])
+    assert capsys.readouterr().out.splitlines() == ["       n", "\u6f22\u5b57  20", "\u6f22"]
+
+
+def test_a_terminal_without_colours_or_unicode_gets_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="ascii")
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setenv("TERM", "dumb")
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    Printer().marked("3 fell back", is_good=False)
+    stream.flush()
+    assert written.getvalue().split() == [b"!", b"3", b"fell", b"back"]
