@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from typing import TypeAlias
 
 from armpy.cli.printer import Printer
-from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
 from armpy.profiling import (
     Change,
@@ -30,177 +28,151 @@ _SMALL = 0.01
 _FEWEST_TOGETHER = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PartReport:
-    """A part of the time."""
-
-    name: str
-    backend: str
-    total_us: float  # all executions together
-    share: float  # of the time of all executions, or of loading
-    count: int = 0  # how often it was done
-    # Of a layer; empty for other events.
-    operation: str = ""
-    layer: str = ""
-    # The layer's name without what all have in front; distinct among the layers.
-    short_name: str = ""
-    # Sums of what its backend says about it; see `armpy.backend.Measurement`.
-    details: dict[str, float] = field(default_factory=dict)
-    # Of one execution: the first quartile, the median and the third quartile.
-    quartiles_us: tuple[float, float, float] = (0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class CounterReport:
-    """Value of a backend's counter, all executions together."""
-
-    name: str
-    backend: str
-    unit: str
-    value: float
+def profile_document(summary: Summary, counters: Iterable[CounterValue] = ()) -> dict[str, object]:
+    """A profile as a JSON document; all times but those of loading are of executions."""
+    wall_ns, runs = summary.wall_ns, summary.num_executions
+    return {
+        "runs": runs,
+        "wall_ms": wall_ns / 1e6,
+        "layers": _part_documents(summary.layers, wall_ns, runs),
+        "operations": _part_documents(summary.operations, wall_ns, runs),
+        "overhead": _part_documents(summary.overhead, wall_ns, runs),
+        "waiting": _part_documents(summary.waiting, wall_ns, runs),
+        "load_ms": summary.load_ns / 1e6,
+        "load": _part_documents(summary.load, summary.load_ns, 1),
+        "counters": [
+            {"name": c.name, "backend": c.backend, "unit": c.unit, "value": c.value}
+            for c in counters
+        ],
+        "dropped": summary.num_dropped,
+        "quartiles_ms": [us / 1000 for us in summary.run_us],
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileReport:
-    """Division of all time of a profile; see `armpy.profiling.Summary`."""
-
-    runs: int
-    wall_ms: float  # all executions added up: operations, overhead and waiting make 100 % of it
-    layers: tuple[PartReport, ...]
-    operations: tuple[PartReport, ...]
-    overhead: tuple[PartReport, ...]
-    waiting: tuple[PartReport, ...]
-    load_ms: float
-    load: tuple[PartReport, ...]  # phases of loading
-    counters: tuple[CounterReport, ...] = ()
-    dropped: int = 0  # events for which there was no room
-    # Of one execution: the first quartile, the median and the third quartile.
-    quartiles_ms: tuple[float, float, float] = (0.0, 0.0, 0.0)
-
-    @classmethod
-    def of(cls, summary: Summary, counters: Iterable[CounterValue] = ()) -> ProfileReport:
-        """Split all of the time of a profile into parts."""
-        wall_ns, runs = summary.wall_ns, summary.num_executions
-        low, median, high = summary.run_us
-        return cls(
-            summary.num_executions,
-            wall_ns / 1e6,
-            _parts(summary.layers, wall_ns, runs),
-            _parts(summary.operations, wall_ns, runs),
-            _parts(summary.overhead, wall_ns, runs),
-            _parts(summary.waiting, wall_ns, runs),
-            summary.load_ns / 1e6,
-            _parts(summary.load, summary.load_ns, 1),
-            tuple(CounterReport(c.name, c.backend, c.unit, c.value) for c in counters),
-            summary.num_dropped,
-            (low / 1000, median / 1000, high / 1000),
-        )
+def _part_documents(shares: Sequence[Share], whole_ns: int, runs: int) -> list[dict[str, object]]:
+    """Parts of a time; layers have also the names by which tables list them."""
+    short = _short_layer_names(shares)
+    return [
+        {
+            "name": share.name,
+            "backend": share.backend,
+            "total_us": share.total_us,
+            "share": share.total_ns / (whole_ns or 1),
+            "count": share.count,
+            "operation": share.operation,
+            "layer": share.layer,
+            "short_name": short.get(share.layer, ""),
+            "details": share.details,
+            "quartiles_us": share.quartiles_us(runs),
+        }
+        for share in shares
+    ]
 
 
-def _parts(shares: Iterable[Share], whole_ns: int, runs: int) -> tuple[PartReport, ...]:
-    shares = list(shares)
-    short = short_names(share.layer for share in shares if share.layer)
-    return tuple(
-        PartReport(
-            s.name,
-            s.backend,
-            s.total_us,
-            s.total_ns / whole_ns if whole_ns else 0.0,
-            s.count,
-            s.operation,
-            s.layer,
-            short.get(s.layer, ""),
-            dict(s.details),
-            s.quartiles_us(runs),
-        )
-        for s in shares
-    )
+def _short_layer_names(shares: Iterable[Share]) -> dict[str, str]:
+    """Names of layers without what all have in front; they stay distinct."""
+    return short_names(share.layer for share in shares if share.layer)
 
 
 def print_profile(
-    printer: Printer, profile: ProfileReport, *, most_layers: int = MOST_LAYERS
+    printer: Printer,
+    summary: Summary,
+    counters: Sequence[CounterValue] = (),
+    *,
+    most_layers: int = MOST_LAYERS,
 ) -> None:
     """Print where all of the time went: by kind, by layer, of loading."""
-    low, median, high = (1000 * ms for ms in profile.quartiles_ms)
+    wall_ns, runs = summary.wall_ns, summary.num_executions
+    low, median, high = summary.run_us
     printer.heading(
-        f"Profile of {counted(profile.runs, 'execution')}: shares are of {profile.wall_ms:.3f} ms "
+        f"Profile of {counted(runs, 'execution')}: shares are of {wall_ns / 1e6:.3f} ms "
         f"of wall time, medians and quartiles of one execution ({median:.1f} us, {low:.1f} to "
         f"{high:.1f} us)"
     )
     kinds = (
-        ("operation", profile.operations),
-        ("overhead", profile.overhead),
-        ("waiting", profile.waiting),
+        ("operation", summary.operations),
+        ("overhead", summary.overhead),
+        ("waiting", summary.waiting),
     )
     parts = [(kind, part) for kind, part_list in kinds for part in part_list]
-    rest = _small([part for _, part in parts])
+    rest = _small([part for _, part in parts], wall_ns)
     large = [(kind, part) for kind, part in parts if part not in rest]
     rows: list[_Row] = [
-        (_share([part]), *_quartile_cells(part), kind, part.backend or "armpy", part.name)
+        (
+            _percentage([part], wall_ns),
+            *_quartile_texts(*part.quartiles_us(runs)),
+            kind,
+            part.backend or "armpy",
+            part.name,
+        )
         for kind, part in large
     ]
     if rest:
-        median_us = sum(part.quartiles_us[1] for part in rest)
-        rows.append((_share(rest), f"{median_us:.1f}", "", "", "", f"{len(rest)} more"))
+        median_us = _sum_of_medians_us(rest, runs)
+        rest_share = _percentage(rest, wall_ns)
+        rows.append((rest_share, f"{median_us:.1f}", "", "", "", f"{len(rest)} more"))
     printer.table(
         ["share>", *_QUARTILE_COLUMNS, "kind", "backend", "what"],
         [*rows, ("100.0%", *_quartile_texts(low, median, high), "all", "", "")],
     )
-    if profile.layers:
-        _print_layers(printer, profile, most_layers)
-    _print_loading(printer, profile)
-    if profile.counters:
+    if summary.layers:
+        _print_layers(printer, summary, most_layers)
+    _print_loading(printer, summary)
+    if counters:
         printer.heading("Counters")
         printer.table(
             ["value>", "unit", "backend", "counter"],
-            [(f"{c.value:g}", c.unit, c.backend, c.name) for c in profile.counters],
+            [(f"{c.value:g}", c.unit, c.backend, c.name) for c in counters],
         )
-    if profile.dropped:
-        printer.line(f"{profile.dropped} events were not kept; their time is their surroundings'")
+    if summary.num_dropped:
+        dropped = summary.num_dropped
+        printer.line(f"{dropped} events were not kept; their time is their surroundings'")
 
 
 _QUARTILE_COLUMNS = ("median us>", "quartiles us>")
 
 
-def _small(parts: Sequence[PartReport]) -> Sequence[PartReport]:
+def _small(parts: Sequence[Share], whole_ns: int) -> Sequence[Share]:
     """The parts of less than 1 % that stand in one row; none if that row would hold one alone."""
-    small = [part for part in parts if part.share < _SMALL]
+    small = [part for part in parts if part.total_ns < _SMALL * whole_ns]
     return small if len(small) >= _FEWEST_TOGETHER else []
 
 
-def _quartile_cells(part: PartReport) -> _Row:
+def _quartile_texts(low: float, median: float, high: float) -> tuple[str, str]:
     """The median of one execution, and the range of the middle half."""
-    return _quartile_texts(*part.quartiles_us)
-
-
-def _quartile_texts(low: float, median: float, high: float) -> _Row:
     return f"{median:.1f}", f"{low:.1f} to {high:.1f}"
 
 
-def _print_layers(printer: Printer, profile: ProfileReport, most_layers: int) -> None:
+def _sum_of_medians_us(parts: Iterable[Share], runs: int) -> float:
+    return sum(part.quartiles_us(runs).median for part in parts)
+
+
+def _print_layers(printer: Printer, summary: Summary, most_layers: int) -> None:
     """Print the slowest layers, and all else in a few rows."""
-    runs = max(profile.runs, 1)
-    num_shown = min(len(profile.layers) - len(_small(profile.layers)), most_layers)
-    shown, rest = profile.layers[:num_shown], profile.layers[num_shown:]
+    wall_ns, runs = summary.wall_ns, summary.num_executions
+    num_shown = min(len(summary.layers) - len(_small(summary.layers, wall_ns)), most_layers)
+    shown, rest = summary.layers[:num_shown], summary.layers[num_shown:]
     others = (
         (f"{len(rest)} more", rest),
-        ("overhead", profile.overhead),
-        ("waiting", profile.waiting),
+        ("overhead", summary.overhead),
+        ("waiting", summary.waiting),
     )
     has_details = any(part.details for part in shown)
     blank = ("",) * (3 if has_details else 0)
+    short = _short_layer_names(summary.layers)
     rows: list[_Row] = []
     for part in shown:
-        cells = _detail_cells(part, runs) if has_details else ()
-        names = part.backend or "armpy", part.operation, part.short_name or part.name
-        rows.append((_share([part]), *_quartile_cells(part), *cells, *names))
+        times = _quartile_texts(*part.quartiles_us(runs))
+        cells = _detail_cells(part, max(runs, 1)) if has_details else ()
+        names = part.backend or "armpy", part.operation, short.get(part.layer, part.name)
+        rows.append((_percentage([part], wall_ns), *times, *cells, *names))
     for name, parts in others:
         if parts:
-            median_us = sum(part.quartiles_us[1] for part in parts)
-            rows.append((_share(parts), f"{median_us:.1f}", "", *blank, "", "", name))
-    whole = _quartile_texts(*(1000 * ms for ms in profile.quartiles_ms))
-    rows.append(("100.0%", *whole, *blank, "", "", "all"))
-    printer.heading(f"Slowest layers ({len(shown)} of {len(profile.layers)})")
+            median_us = _sum_of_medians_us(parts, runs)
+            share = _percentage(parts, wall_ns)
+            rows.append((share, f"{median_us:.1f}", "", *blank, "", "", name))
+    rows.append(("100.0%", *_quartile_texts(*summary.run_us), *blank, "", "", "all"))
+    printer.heading(f"Slowest layers ({len(shown)} of {len(summary.layers)})")
     columns = [
         "share>",
         *_QUARTILE_COLUMNS,
@@ -209,23 +181,29 @@ def _print_layers(printer: Printer, profile: ProfileReport, most_layers: int) ->
     printer.table([*columns, "backend", "operation", "layer"], rows)
 
 
-def _print_loading(printer: Printer, profile: ProfileReport) -> None:
-    if not profile.load:
+def _print_loading(printer: Printer, summary: Summary) -> None:
+    load_ns = summary.load_ns
+    if not summary.load:
         return
-    printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
-    rest = _small(profile.load)
-    large = [part for part in profile.load if part not in rest]
+    printer.heading(f"Time of loading ({load_ns / 1e6:.1f} ms)")
+    rest = _small(summary.load, load_ns)
+    large = [part for part in summary.load if part not in rest]
     rows = [
-        (_share([part]), f"{part.total_us / 1000:.1f}", part.backend or "armpy", part.name)
+        (
+            _percentage([part], load_ns),
+            f"{part.total_us / 1000:.1f}",
+            part.backend or "armpy",
+            part.name,
+        )
         for part in large
     ]
     if rest:
         rest_ms = sum(part.total_us for part in rest) / 1000
-        rows.append((_share(rest), f"{rest_ms:.1f}", "", f"{len(rest)} more"))
+        rows.append((_percentage(rest, load_ns), f"{rest_ms:.1f}", "", f"{len(rest)} more"))
     printer.table(["share>", "ms>", "backend", "phase"], rows)
 
 
-def _detail_cells(part: PartReport, runs: int) -> _Row:
+def _detail_cells(part: Share, runs: int) -> _Row:
     """Millions of operations and memory of one run, and how near to its limit a layer comes."""
     details = part.details
     roofline_us = details.get("roofline_us")
@@ -236,9 +214,9 @@ def _detail_cells(part: PartReport, runs: int) -> _Row:
     )
 
 
-def _share(parts: Iterable[PartReport]) -> str:
+def _percentage(parts: Iterable[Share], whole_ns: int) -> str:
     """The share of the whole that some parts have together."""
-    return f"{sum(part.share for part in parts):.1%}"
+    return f"{sum(part.total_ns for part in parts) / (whole_ns or 1):.1%}"
 
 
 def print_comparison(printer: Printer, found: Comparison, *, most_layers: int) -> None:

@@ -25,7 +25,7 @@ from armpy.cli.options import (
 )
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.printer import Printer, print_json
-from armpy.cli.profile_report import ProfileReport, print_comparison, print_profile
+from armpy.cli.profile_report import print_comparison, print_profile, profile_document
 from armpy.cli.run.report import show_hints
 from armpy.cli.run.run_model import time_runs
 from armpy.profiling import compare_summaries, read_summary, to_chrome_trace
@@ -94,18 +94,19 @@ def model(
         assert profiler is not None  # as it is loaded with profiling
         profiler.clear()  # the first execution does not count
         time_runs(loaded, completed.arrays, runs)
-        report = ProfileReport.of(profiler.summary(), profiler.counters)
+        summary, counters = profiler.summary(), profiler.counters
         placement = str(loaded.placement)
         if output is not None:
             write_text(output, to_chrome_trace(profiler))
     show_hints([*completed.hints, *metadata.hints])
     if as_json:
-        print_json({"model": load_request.model, "inputs": completed.origin, **asdict(report)})
+        document = profile_document(summary, counters)
+        print_json({"model": load_request.model, "inputs": completed.origin, **document})
         return
     printer = Printer()
     printer.line(f"inputs: {completed.origin}")
     printer.line(f"placement: {placement}")
-    print_profile(printer, report, most_layers=top)
+    print_profile(printer, summary, counters, most_layers=top)
     if output is not None:
         printer.line(f"written: {output}")
 
@@ -116,11 +117,11 @@ def model(
 @report_options
 def show(file: str, top: int, as_json: bool) -> None:
     """Show where all of the time of FILE went: by kind, by layer, and of loading."""
-    report = ProfileReport.of(read_summary(file))
+    summary = read_summary(file)
     if as_json:
-        print_json({"file": file, **asdict(report)})
+        print_json({"file": file, **profile_document(summary)})
     else:
-        print_profile(Printer(), report, most_layers=top)
+        print_profile(Printer(), summary, most_layers=top)
 
 
 @command.command(short_help="Changes from one profile to another, by kind and by layer.")
