@@ -155,10 +155,10 @@ def seed_option(text: str = "Of random inputs.") -> Callable[[Command], Command]
     )
 
 
-def backends_option(text: str, names: Sequence[str] = BACKENDS) -> Callable[[Command], Command]:
+def backends_option(text: str) -> Callable[[Command], Command]:
     """Add ``--backends``: ids by preference, all that are given, or None; with this help."""
     return click.option(
-        *names,
+        *BACKENDS,
         "backends",
         multiple=True,
         metavar="A,B",
@@ -284,7 +284,7 @@ def _parse_affinity(texts: Sequence[str]) -> dict[str, str]:
 
 
 def model_options(
-    command: Callable[..., object], *, is_optional: bool = False, takes_backend: bool = True
+    command: Callable[..., object], *, is_optional: bool = False
 ) -> Callable[..., object]:
     """Add the options of everything that loads a model; they come as one `CliLoadRequest`.
 
@@ -292,8 +292,6 @@ def model_options(
     ----------
     is_optional : bool
         Whether the model may be left out; it is an empty string then.
-    takes_backend : bool
-        Whether ``--backend`` is ``--backends``; not where a command has its own.
     """
     names = {*COMMAND_OPTIONS, "backend_options", "dynamic_backends_path"}
 
@@ -306,6 +304,5 @@ def model_options(
             return command(request, **arguments)
 
     gathered = _load_option("num_threads")(loading_options(gathered))
-    flags = BACKENDS if takes_backend else BACKENDS[:1]
-    gathered = backends_option(OPTIONS["backends"].help, flags)(gathered)
+    gathered = backends_option(OPTIONS["backends"].help)(gathered)
     return click.argument("model", type=MODEL_FILE, required=not is_optional)(gathered)

@@ -25,7 +25,6 @@ DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
 _ALIASES = (BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS)
 
 _APART = {
-    ("report", "--backend"): "names one backend that is compared, --backends the preferred ones",
     ("diff", "--backend"): "names the backend that may be wrong",
     ("conformance accuracy", "--backend"): "names the backend that is tried out",
     ("conformance crash", "--backend"): "names the backend that is tried out",

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from armpy_testing.backends.dynamic_modules import write_two_cards
 from armpy_testing.command_line import armpy_output
 from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.shared import shared_file
-from armpy_tools.report import comparison
 
 MODEL = str(DIGITS / "digits_int8.tflite")
 
@@ -22,27 +20,13 @@ def report(*arguments: str) -> tuple[int, str]:
 def test_a_report_is_one_page_about_the_model(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     picture = str(DIGITS / "pictures" / "seven.png")
-    code, output = report("-o", str(page), "--image", picture, "--backend", "CpuRef")
+    code, output = report("-o", str(page), "--image", picture)
     assert code == 0
     assert str(page) in output
     text = page.read_text("utf-8").replace("<wbr>", "")
-    for expected in ("digits_int8.tflite", "CONV_2D", "seven.png", "Backends beside each other"):
+    for expected in ("digits_int8.tflite", "CONV_2D", "seven.png"):
         assert expected in text
     assert "http" not in text.split("</style>")[1].split("<script>")[0]
-
-
-@pytest.mark.slow
-def test_a_report_compares_every_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "SECONDS_EACH", 0.01)
-    page = tmp_path / "report.html"
-    folder = write_two_cards(tmp_path)
-    arguments = ("--dynamic-backends-path", folder, "--every-device", "--no-accuracy")
-    code, output = report("-o", str(page), *arguments)
-    assert code == 0, output
-    text = page.read_text("utf-8").replace("<wbr>", "")
-    assert "TwoCards:card0" in text
-    assert "TwoCards:card1" in text
-    assert "TwoCards:card0 was left out" not in text
 
 
 def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:

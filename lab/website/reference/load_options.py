@@ -25,9 +25,7 @@ the options that have a flag; if commands are listed in brackets, only they have
   with the value that it was compiled with; *no*: other values than the default load it as a
   network, which takes longer.
 
-In `armpy benchmark` each repetition of `--backends` is a configuration of its own. In `armpy
-report` only `--backends` is this option; `--backend` names a backend to compare, and may be
-repeated.
+In `armpy benchmark` each repetition of `--backends` is a configuration of its own.
 
 """
 

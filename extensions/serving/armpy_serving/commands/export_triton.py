@@ -7,7 +7,6 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
-    BACKENDS,
     MODEL_FILE,
     OUTPUT,
     THREADS,
@@ -132,7 +131,7 @@ _SOME = click.IntRange(min=1)
     "Not with --max-batch.",
     several_shapes=True,
 )
-@backends_option("Ids in order of preference; may be repeated; all if left out.", BACKENDS)
+@backends_option("Ids in order of preference; may be repeated; all if left out.")
 @click.option(
     *THREADS,
     "num_threads",

@@ -16,20 +16,9 @@ class DeviceChoice(NamedTuple):
     device: str  # the backend's option ``device``; empty if the backend has one device
 
     @property
-    def name(self) -> str:
-        """``BACKEND``, or ``BACKEND:DEVICE`` where the backend has several devices."""
-        return f"{self.backend}:{self.device}" if self.device else self.backend
-
-    @property
     def options(self) -> tuple[str, ...]:
         """The choice as options of the command line, ``BACKEND.device=DEVICE``."""
         return (f"{self.backend}.device={self.device}",) if self.device else ()
-
-
-def parse_device(text: str) -> DeviceChoice:
-    """Return the choice of a `DeviceChoice.name`."""
-    backend, _, device = text.partition(":")
-    return DeviceChoice(backend, device)
 
 
 def every_device(dynamic_backends_path: Sequence[str] = ()) -> list[DeviceChoice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armpy.core.units import bytes_text, count_text, time_text
+from armpy.core.units import bytes_text, count_text, counted, time_text
 from armpy_tools.measure.limits import limit_of, main_limit
 from armpy_tools.pages import Bar, Headline
 from armpy_tools.report.layers import LayerRow, LayerRows, times_by_backend
@@ -110,7 +110,7 @@ def placement_text(placement: Placement) -> str:
     counts = {name: count for name, count in placement.layers_by_backend.items() if count}
     if len(counts) == 1:
         ((name, count),) = counts.items()
-        return f"{layers_text(count)}, all on {name}"
+        return f"{counted(count, 'layer')}, all on {name}"
     return str(placement).partition(";")[0]
 
 
@@ -123,22 +123,17 @@ def place_headline(
         return Headline(question, [("not known", "the shapes of the inputs are not known")])
     counts = {name: count for name, count in placement.layers_by_backend.items() if count}
     time_of = times_by_backend(times)
-    bars = [Bar(name, time_of.get(name, 0.0), layers_text(n)) for name, n in counts.items()]
+    bars = [Bar(name, time_of.get(name, 0.0), counted(n, "layer")) for name, n in counts.items()]
     unit = "the time in layers"
     if not any(bar.value for bar in bars):
         unit = "the layers"
-        bars = [Bar(name, float(n), layers_text(n)) for name, n in counts.items()]
+        bars = [Bar(name, float(n), counted(n, "layer")) for name, n in counts.items()]
     first = max(bars, key=lambda bar: bar.value, default=None)
     if first is None:
         return Headline(question, [("nowhere", "the model has no layers that run")])
     share = first.value / (sum(bar.value for bar in bars) or 1.0)
     figure = (first.name, f"{100 * share:.0f} % of {unit}")
     return Headline(question, [figure], _fallback(rows), bars)
-
-
-def layers_text(count: int) -> str:
-    """``1 layer``, ``2 layers``."""
-    return f"{count} layer" if count == 1 else f"{count} layers"
 
 
 def _fallback(rows: Sequence[LayerRow]) -> list[str]:

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armpy.core.units import time_text
+from armpy.core.units import counted, time_text
 from armpy_tools.pages import Bar, Details, Facts, Part, Stack, Table, Text
-from armpy_tools.report.headlines import layers_text
 from armpy_tools.report.layers import LayerRow, times_by_backend
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ def placement_parts(
     parts: list[Part] = [
         Facts(
             [
-                *((name, layers_text(count)) for name, count in counts.items()),
-                ("not on the first choice", layers_text(placement.fallbacks)),
+                *((name, counted(count, "layer")) for name, count in counts.items()),
+                ("not on the first choice", counted(placement.fallbacks, "layer")),
                 ("partitions", str(placement.num_partitions)),
                 ("copies between memories", str(placement.num_copies)),
                 ("decided by", f"{placement.preference}, {placement.basis}"),

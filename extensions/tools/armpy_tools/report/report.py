@@ -14,7 +14,7 @@ import numpy as np
 import armpy
 from armpy.core.dataclass import dataclass
 from armpy.core.machine import describe_machine
-from armpy.core.units import type_name
+from armpy.core.units import counted, type_name
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
 from armpy_tools.benchmark.machine import MachineLoad, busy_note
@@ -37,15 +37,9 @@ from armpy_tools.report.accuracy_parts import (
     float_errors,
     measure_accuracy,
 )
-from armpy_tools.report.comparison import (
-    BackendComparison,
-    compare_backends,
-    comparison_parts,
-)
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import (
     few_runs,
-    layers_text,
     place_headline,
     size_headline,
     speed_headline,
@@ -76,38 +70,24 @@ class ReportSubject:
     # Of its file; without one, the layers are those of armpy's network.
     outline: FileOutline | None = None
     file_bytes: int = 0  # size of its file, 0 if there is none
-    # Loads it without profiling for a backend as the first choice; for comparisons.
-    load: Callable[[str], Model] | None = None
     # The float model that it was quantised from, loaded on CpuRef, and its name.
     float_model: Model | None = None
     float_name: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Report:
-    """A report, ready to be written as a page."""
-
-    sections: Sequence[Section]
-    compared: Mapping[str, str]
-    """Reasons why backends were left out of the comparison, by first choice; empty for others."""
 
 
 def make_report(
     subject: ReportSubject,
     *,
     num_runs: int = 10,
-    backends: Sequence[str] = (),
     with_accuracy: bool = True,
     on_progress: Callable[[str], None] = lambda _: None,
-) -> Report:
-    """Run a model and describe it.
+) -> list[Section]:
+    """Run a model and describe it in the sections of a page.
 
     Parameters
     ----------
     num_runs : int
         To profile, after one that does not count.
-    backends : sequence of str
-        First choices to compare with each other.
     with_accuracy : bool
         Whether to compare each layer with CpuRef, which takes a while.
     on_progress : callable
@@ -116,25 +96,14 @@ def make_report(
     Raises
     ------
     InvalidArgumentError
-        If the model was loaded without profiling, or backends are to be compared and nothing loads
-        the model for them.
+        If the model was loaded without profiling.
     """
-    if backends and subject.load is None:
-        raise InvalidArgumentError(
-            "backends cannot be compared",
-            where=subject.name,
-            expected="a ReportSubject with `load`, which loads the model for a backend",
-        )
     model = subject.model
     times, busy = _profiled(subject, num_runs, on_progress)
     facts = describe_model(subject.model, subject.outline, file_bytes=subject.file_bytes)
     known = LayerRows(facts)
     known.add_times(times)
     accuracy = _accuracy(subject, known, on_progress) if with_accuracy else None
-    compared: list[BackendComparison] = []
-    if backends and subject.load is not None:
-        on_progress(f"{len(backends)} backends in turns")
-        compared = compare_backends(subject.load, backends, subject.arrays, num_runs)
     on_progress("the page")
     headlines = Headlines(
         [
@@ -151,17 +120,15 @@ def make_report(
         kind_stack(times, known),
         *_about(subject, facts),
     ]
-    sections = [
+    return [
         Section("Overview", overview),
         Section("Graph", [graph_part(facts, known.rows)]),
         Section("Placement", placement_parts(model.placement, known.rows, times)),
         Section("Time", time_parts(times, known)),
         Section("Memory", memory_parts(model, known)),
-        Section("Backends compared", comparison_parts(compared)),
         Section("Accuracy", [] if accuracy is None else accuracy_parts(accuracy, known)),
         Section("Loading", loading_parts(times.summary)),
     ]
-    return Report(sections, {each.name: each.failure for each in compared})
 
 
 def _profiled(
@@ -221,11 +188,11 @@ def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
         for kind, specs in (("input", model.inputs), ("output", model.outputs))
         for spec in specs
     ]
-    kinds = f"{len(facts.operators)} kind" + "s" * (len(facts.operators) != 1)
+    layers = counted(len(facts.layers), "layer")
     model_facts = [
         ("model", subject.name),
         *subject.facts,
-        ("contents", f"{layers_text(len(facts.layers))}, {kinds}"),
+        ("contents", f"{layers}, {counted(len(facts.operators), 'kind')}"),
         ("inputs of the runs", subject.inputs_text or "passed by the caller"),
         ("machine", describe_machine()),
         ("date", _now()),

@@ -12,7 +12,7 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.core.units import time_text
-from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.errors import InvalidArgumentError
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts, TensorFacts
 from armpy.model import ModelOrigin
 from armpy.ops.operation import Array, Operation
@@ -34,7 +34,7 @@ from armpy_tools.pages import (
     Table,
     Text,
 )
-from armpy_tools.report import Report, ReportSubject, compare_backends, make_report
+from armpy_tools.report import ReportSubject, make_report
 from armpy_tools.report.accuracy_parts import float_errors
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import (
@@ -72,7 +72,7 @@ def parts_of(sections: Sections, title: str, kind: type) -> list[object]:
     return [part for part in section.parts if isinstance(part, kind)]
 
 
-def digits_report(model: Model, **options: Any) -> Report:
+def digits_report(model: Model, **options: Any) -> Sections:
     subject = ReportSubject(model, "digits", zeros(model), outline=outline())
     return make_report(subject, num_runs=3, **options)
 
@@ -80,7 +80,7 @@ def digits_report(model: Model, **options: Any) -> Report:
 @pytest.fixture(scope="module")
 def sections() -> Iterator[Sections]:
     with profiled(DIGITS, backends=["CpuRef"]) as model:
-        yield digits_report(model).sections
+        yield digits_report(model)
 
 
 def test_the_graph_holds_layers_inputs_and_outputs(sections: Sections) -> None:
@@ -121,7 +121,7 @@ def test_refusals_are_reported_with_their_reasons() -> None:
             ReportSubject(model, "digits", zeros(model), outline=outline()),
             num_runs=1,
             with_accuracy=False,
-        ).sections
+        )
         assert model.placement is not None
         expected = {r.text for r in model.placement.refusals}
     (table,) = parts_of(report, "Placement", Table)
@@ -144,9 +144,7 @@ def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None
 def test_a_wrong_layer_stands_out_by_itself_and_in_all_after_it() -> None:
     registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
-        report_sections = make_report(
-            ReportSubject(model, "digits", zeros(model)), num_runs=1
-        ).sections
+        report_sections = make_report(ReportSubject(model, "digits", zeros(model)), num_runs=1)
         layers = model.graph.layers
     verdict = parts_of(report_sections, "Accuracy", Text)[1]
     assert isinstance(verdict, Text)
@@ -158,28 +156,6 @@ def test_a_wrong_layer_stands_out_by_itself_and_in_all_after_it() -> None:
     assert [number for number, error in enumerate(alone) if error] == wrong
     assert all(error == 0 for error in together[: wrong[0]])
     assert together[wrong[0]] > 0
-
-
-@pytest.mark.slow
-def test_backends_are_compared_on_the_same_inputs_in_turns() -> None:
-    now = [0.0]
-
-    def clock() -> float:
-        now[0] += 0.001
-        return now[0]
-
-    def load(name: str) -> Model:
-        if name == "Late":
-            raise ExecutionTimeoutError("too late", where=name)
-        return armpy.load(DIGITS, backends=[name])
-
-    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
-        arrays = zeros(model)
-    first, late = compare_backends(load, ["CpuRef", "Late", "CpuRef"], arrays, 3, clock)
-    assert len(first.times_us) >= 3
-    assert first.placement.startswith("CpuRef")
-    assert (first.ratio, first.relative_error) == (1.0, 0.0)
-    assert "too late" in late.failure
 
 
 def test_tensors_count_from_their_writer_to_their_last_reader() -> None:
@@ -260,7 +236,7 @@ def test_a_model_is_compared_with_the_float_model() -> None:
             subject = ReportSubject(
                 model, "digits", zeros(model), float_model=same, float_name="float.tflite"
             )
-            report_sections = make_report(subject, num_runs=1).sections
+            report_sections = make_report(subject, num_runs=1)
         figures = answers_of(report_sections)["How exact?"].figures
         assert figures[0] == (
             "equal",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from armpy.cli.command_group import imported_when_run
@@ -19,7 +17,7 @@ from armpy.cli.options import (
 
 
 @click.command("report")
-@partial(model_options, takes_backend=False)  # its own one compares
+@model_options
 @click.option(*OUTPUT, type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
@@ -28,20 +26,6 @@ from armpy.cli.options import (
     default=10,
     show_default=True,
     help="How many runs to profile, after one that does not count.",
-)
-@click.option(
-    "--backend",
-    "compared",
-    multiple=True,
-    metavar="ID[:DEVICE]",
-    help="Compare the model on this backend, or device of it, with the others named so; may be "
-    "repeated.",
-)
-@click.option(
-    "--every-device",
-    "compares_every_device",
-    is_flag=True,
-    help="Compare the model on each device of each backend.",
 )
 @click.option("--no-accuracy", is_flag=True, help="Do not compare each layer with CpuRef.")
 @click.option(
@@ -57,5 +41,5 @@ def command() -> None:
 
     Its first screen answers four questions: how fast, where it ran, how big, how exact. Below are
     the graph to zoom and search, where layers run and why not elsewhere, where time and memory go,
-    the error of each layer against CpuRef, and backends beside each other.
+    and the error of each layer against CpuRef. 'armpy benchmark --html' compares backends.
     """

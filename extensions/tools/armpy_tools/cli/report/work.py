@@ -15,12 +15,11 @@ from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inputs.values import array_files
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import EXIT_PROBLEMS, check_outputs
+from armpy.cli.options import check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.progress import ProgressLine
 from armpy.cli.registry import find_origin
 from armpy.model import Model, begins_prepared
-from armpy_tools.devices.every_device import every_device, parse_device
 from armpy_tools.pages import render_page
 from armpy_tools.report import ReportSubject, make_report
 from armpy_tools.report.headlines import placement_text
@@ -31,8 +30,6 @@ def report(
     output: str | None,
     opens: bool,
     runs: int,
-    compared: tuple[str, ...],
-    compares_every_device: bool,
     no_accuracy: bool,
     float_model: str | None,
     inputs: InputRequest,
@@ -44,9 +41,6 @@ def report(
     path = Path(output or f"{Path(load_request.model).stem}.html")
     files = [load_request.model, float_model, image, *array_files(inputs)]
     check_outputs({"--output": str(path)}, files)
-    if compares_every_device:
-        devices = every_device(load_request.dynamic_backends_path)
-        compared = (*compared, *(device.name for device in devices))
     progress = ProgressLine()
     progress.show("loading ...")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
@@ -61,10 +55,9 @@ def report(
             )
         try:
             with completed.shapes.explained():
-                page = make_report(
+                sections = make_report(
                     subject,
                     num_runs=runs,
-                    backends=compared,
                     with_accuracy=not no_accuracy,
                     on_progress=lambda step: progress.show(f"{step} ..."),
                 )
@@ -72,15 +65,10 @@ def report(
             progress.show("")
         about = placement_text(model.placement) if model.placement is not None else ""
     title = f"Report of {subject.name}"
-    write_text(path, render_page(title, page.sections, about))
+    write_text(path, render_page(title, sections, about))
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
-    left_out = {name: reason for name, reason in page.compared.items() if reason}
-    for name, reason in left_out.items():
-        click.echo(f"armpy: warning: {name} is left out of the comparison: {reason}", err=True)
     if opens:
         _open(path)
-    if left_out and left_out == page.compared:
-        click.get_current_context().exit(EXIT_PROBLEMS)
 
 
 def _completed(model: Model, inputs: InputRequest, image: str | None) -> CommandInputs:
@@ -98,18 +86,10 @@ def _subject(load_request: CliLoadRequest, model: Model, inputs: CommandInputs) 
         file = find_origin(load_request, model.runtime.registry)
         outline, title = file.outline(load_request.options.signature), file.front_end.title
 
-    def load(device: str) -> Model:
-        choice = parse_device(device)
-        others = load_request.options.backends or ()
-        names = tuple(dict.fromkeys([choice.backend, *others, "CpuRef"]))
-        request = load_request.with_options(backends=names)
-        options = (*load_request.backend_options, *choice.options)
-        return load_model(replace(request, backend_options=options))
-
     facts = [("format", title)]
     num_bytes = path.stat().st_size
     arrays, origin = inputs.arrays, inputs.origin
-    return ReportSubject(model, path.name, arrays, origin, facts, outline, num_bytes, load)
+    return ReportSubject(model, path.name, arrays, origin, facts, outline, num_bytes)
 
 
 def _open(path: Path) -> None:
