@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.cli.load_request import COMMAND_OPTIONS
-from armpy.core.units import shell_word
+from armpy.core.shell import shell_word
 from armpy.errors import Argument
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
-from armpy.core.units import shell_command
+from armpy.core.shell import shell_command
 from armpy.errors import full_path
 
 _PACKAGE = Path(__file__).parents[1]

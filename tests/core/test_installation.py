@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from armpy.core.installation import install_command, restore_command
-from armpy.core.units import shell_command
+from armpy.core.shell import shell_command
 
 PROJECTS = {"armpy-onnx": "extensions/onnx", "armpy[sign]": "."}
 

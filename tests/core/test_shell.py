@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from armpy.core.units import shell_command
+from armpy.core.shell import shell_command
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler import Alternative, Placement
 from armpy.core.dataclass import dataclass
-from armpy.core.units import shell_word
+from armpy.core.shell import shell_word
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.inspect import ModelFacts, TensorFacts, describe_file, describe_model, with_file_names

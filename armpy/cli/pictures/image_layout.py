@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
-from armpy.core.units import shell_word
+from armpy.core.shell import shell_word
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.tensor import TensorInfo, format_shape

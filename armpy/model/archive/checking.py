@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.core.arguments import check_instance
 from armpy.core.dataclass import dataclass
-from armpy.core.units import counted, shell_word
+from armpy.core.shell import shell_word
+from armpy.core.units import counted
 from armpy.errors import ParserError
 from armpy.model import archive
 from armpy.model.archive.compiled_file import CompiledFile, signature_records

@@ -21,7 +21,7 @@ from armpy.core.file_ownership import (
     trusted_owners,
     why_exposed,
 )
-from armpy.core.units import shell_word
+from armpy.core.shell import shell_word
 from armpy.errors import ArmpyError
 from armpy.model.archive.model_cache import (
     FOLDER,

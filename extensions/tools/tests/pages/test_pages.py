@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from armpy.core.units import type_name
 from armpy_tools.pages import (
     Bar,
     Bars,
@@ -132,23 +131,6 @@ def test_every_id_is_there_once() -> None:
     page = Page(render_page("title", [*every_part("x"), Section("more", [graph()])]))
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("QASYMM_U8", "uint8"),
-        ("QSYMM_S16", "int16"),
-        ("SIGNED64", "int64"),
-        ("UNSIGNED4", "uint4"),
-        ("BOOLEAN", "bool"),
-        ("BFLOAT16", "bfloat16"),
-        ("INT8", "int8"),
-        ("FLOAT", "float32"),
-    ],
-)
-def test_types_have_the_names_that_people_use(name: str, expected: str) -> None:
-    assert type_name(name) == expected
 
 
 def test_shapes_and_quantisation_are_short() -> None:

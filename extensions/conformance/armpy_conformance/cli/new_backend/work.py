@@ -13,7 +13,7 @@ import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.files import writing
 from armpy.core.dataclass import dataclass
-from armpy.core.units import shell_word
+from armpy.core.shell import shell_word
 from armpy.errors import InvalidArgumentError
 from armpy.plugins import install_line
 from armpy.types import REFERENCE_BACKEND_ID, BackendId

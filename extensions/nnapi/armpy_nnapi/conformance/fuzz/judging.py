@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from armpy.core.dataclass import dataclass
-from armpy.core.units import shell_command
+from armpy.core.shell import shell_command
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.result import CaseResult

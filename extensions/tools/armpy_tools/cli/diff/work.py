@@ -13,7 +13,7 @@ from armpy.cli.inputs.request import InputRequest
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.cli.values import Shapes
-from armpy.core.units import shell_word
+from armpy.core.shell import shell_word
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy.types import REFERENCE_BACKEND_ID
