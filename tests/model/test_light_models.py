@@ -15,6 +15,7 @@ import pytest
 import armpy
 from armpy import Model
 from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy_testing.backends.fake_distributions import fake_site
 from tests.support.prepared_models import (
     BATCH,
     inputs_of,
@@ -237,6 +238,26 @@ def test_errors_are_the_same_to_the_letter(
         assert graph_of(light)
         assert not light.is_light
     assert error_of(lambda: WRONG[name](light)) == error_of(lambda: WRONG[name](ordinary))
+
+
+@pytest.mark.parametrize(
+    ("group", "is_light"),
+    [
+        ("armpy.backends", True),  # the file says where layers run
+        ("armpy.commands", True),
+        ("armpy.custom_operators", True),
+        ("armpy.front_ends", True),
+        ("armpy.placement", True),
+        ("armpy.plugins", False),  # it may set options of runtimes
+    ],
+)
+def test_only_a_plugin_that_may_have_any_hook_prevents_a_light_start(
+    group: str, is_light: bool, path: Path, tmp_path: Path
+) -> None:
+    with fake_site(tmp_path) as site:
+        site.install("other", {"other": "other"}, group=group)
+        with armpy.load(path) as model:
+            assert model.is_light == is_light
 
 
 def test_what_was_asked_for_other_shapes_is_ordinary_and_stays_so(light: Model) -> None:
