@@ -1,19 +1,14 @@
-"""Numbers, types and commands in words, for people."""
+"""Numbers and types in words, for people."""
 
 from __future__ import annotations
 
 import re
-import shlex
-import sys
-from collections.abc import Iterable
 
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _COUNTS = ((1e9, " G"), (1e6, " M"), (1e3, " k"))
 _QUANTIZED = re.compile(r"Q[A-Z]*SYMM_([US])(\d+)")
 _INTEGER = re.compile(r"(UN)?SIGNED(\d+)")
 _SHORT = {"BOOLEAN": "bool", "FLOAT": "float32", "DOUBLE": "float64"}
-_PLAIN = re.compile(r"[\w@+=:,./\\\[\]-]+")
-"""What Windows' shells read as it is."""
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -75,19 +70,6 @@ def type_name(name: str) -> str:
     if match := _INTEGER.fullmatch(name):
         return f"{'u' if match[1] else ''}int{match[2]}"
     return _SHORT.get(name, name.lower())
-
-
-def shell_word(word: str) -> str:
-    """Return a word of a command, in quotes if the shell needs them."""
-    if sys.platform == "win32":
-        # Single quotes are ordinary characters for cmd.exe.
-        return word if _PLAIN.fullmatch(word) else '"{}"'.format(word.replace('"', '\\"'))
-    return shlex.quote(word)
-
-
-def shell_command(words: Iterable[str]) -> str:
-    """Return a command of some words."""
-    return " ".join(map(shell_word, words))
 
 
 def printable(text: str) -> str:

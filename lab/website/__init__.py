@@ -1,6 +1,6 @@
 """Parts of the documentation site beyond Sphinx and its theme.
 
-- `commands`: pictures, drawings and pages that commands of the project make when the site is built
+- `commands`: outputs and pages that commands of the project make when the site is built
 - `navigation`: the list of pages at the side, and the pages that a search finds
 - `reference`: pages of the reference that follow from definitions
 - `speeds`: a chart of speed by model

@@ -1,15 +1,14 @@
-"""Pictures of terminals, and pages, made by real commands when the site is built.
+"""Outputs of commands, and pages that they write, made by real commands when the site is built.
 
 A fence has its commands run in a folder with the project's examples and the model of digits on real
 numbers. Its settings say what stands below it on the site; the repository has none of it:
 
-- ```` ```console picture=NAME ````: the output, as a picture of a terminal
+- ```` ```console shown=NAME ````: the output, as a block of text
 - ```` ```console page=FILE.html ````: a page that the commands wrote, live
 """
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
@@ -20,8 +19,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.text import Text
 from sphinx.errors import ExtensionError
 
 if TYPE_CHECKING:
@@ -30,16 +27,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "build" / "site_results"
-"""What the commands made: pictures by their names, pages for the site's folder."""
+"""What the commands made: outputs by their names, pages for the site's folder."""
 
 PAGES = "pages"
 """Folder of the pages, in `RESULTS` and in the site."""
 
 _FENCE = re.compile(
-    r"^```\w+(?P<settings>(?: (?:picture|page)=[\w.]+)+)\n(?P<text>.*?)^```$", re.M | re.S
+    r"^```\w+(?P<settings>(?: (?:shown|page)=[\w.]+)+)\n(?P<text>.*?)^```$", re.M | re.S
 )
 _WIDTH = 110  # columns
-_FONT = re.compile(r"@font-face \{.*?\}\n?", re.S)  # from the network
 _MOST_LINES = 40  # of a failed command's output
 
 
@@ -60,17 +56,15 @@ def run_all(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
 
 def add_results(app: Sphinx, page: str, source: list[str]) -> None:
     """Put the results of commands below their fences."""
-    # Links between folders are relative to the page, which may be read through a symbolic link.
-    folder = app.confdir.joinpath(os.path.relpath(app.srcdir / page, app.confdir)).parent.resolve()
 
     def results(match: re.Match[str]) -> str:
         """The fence, followed by its results."""
         command = _commands(match["text"])[-1]
         parts = [match[0]]
         for kind, name in _settings(match).items():
-            if kind == "picture":
-                where = os.path.relpath(RESULTS / f"{name}.svg", folder)
-                parts.append(f"![What a terminal shows after {command}]({where})")
+            if kind == "shown":
+                text = (RESULTS / f"{name}.txt").read_text("utf-8")
+                parts.append(f"````text\n{text.rstrip()}\n````")
             else:
                 site = Path(app.outdir)
                 where = os.path.relpath(site / PAGES / name, (site / page).parent)
@@ -86,22 +80,21 @@ def copy_pages(app: Sphinx, exception: Exception | None) -> None:
         shutil.copytree(RESULTS / PAGES, app.outdir / PAGES, dirs_exist_ok=True)
 
 
-def run(commands: list[str], folder: Path) -> list[tuple[str, str]]:
-    """Run commands one after the other in a folder; each with its output.
+def run(commands: list[str], folder: Path) -> str:
+    """Run commands one after the other in a folder, and return all their output.
 
     Raises
     ------
     ExtensionError
         If a command fails; it has the end of the command's output.
     """
-    settings = {"COLUMNS": str(_WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
     programs = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     outputs = []
     for command in commands:
         done = subprocess.run(
             ["/bin/sh", "-ec", command],
             cwd=folder,
-            env={**os.environ, **settings, "PATH": programs},
+            env={**os.environ, "COLUMNS": str(_WIDTH), "PATH": programs},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -110,8 +103,8 @@ def run(commands: list[str], folder: Path) -> list[tuple[str, str]]:
         if done.returncode:
             end = "\n".join(done.stdout.splitlines()[-_MOST_LINES:])
             raise ExtensionError(f"exit code {done.returncode} of: {command}\n{end}")
-        outputs.append((command, done.stdout))
-    return outputs
+        outputs.append(done.stdout)
+    return "".join(outputs)
 
 
 def _make(settings: dict[str, str], commands: list[str]) -> None:
@@ -122,20 +115,11 @@ def _make(settings: dict[str, str], commands: list[str]) -> None:
         shutil.copytree(ROOT / "examples", folder / "examples")
         writer = [sys.executable, str(ROOT / "lab" / "float_digits.py")]
         subprocess.run([*writer, str(folder / "digits_float.tflite")], check=True)
-        outputs = run(commands, folder)
-        if picture := settings.get("picture"):
-            (RESULTS / f"{picture}.svg").write_text(_terminal(outputs), "utf-8")
+        text = run(commands, folder)
+        if shown := settings.get("shown"):
+            (RESULTS / f"{shown}.txt").write_text(text, "utf-8")
         if page := settings.get("page"):
             shutil.copy(folder / page, RESULTS / PAGES)
-
-
-def _terminal(outputs: list[tuple[str, str]]) -> str:
-    """Draw a terminal with commands and their outputs."""
-    console = Console(record=True, width=_WIDTH, file=io.StringIO())
-    for command, output in outputs:
-        console.print(Text(f"$ {command}", style="bold"))
-        console.print(Text.from_ansi(output))
-    return _FONT.sub("", console.export_svg(title="armpy"))
 
 
 def _commands(text: str) -> list[str]:

@@ -14,6 +14,6 @@ from lab.website import commands
 
 
 def test_a_command_that_fails_ends_the_build_with_its_output(tmp_path: Path) -> None:
-    assert commands.run(["echo first"], tmp_path) == [("echo first", "first\n")]
+    assert commands.run(["echo first"], tmp_path) == "first\n"
     with pytest.raises(ExtensionError, match=r"exit code 3 of: .*\nthe reason"):
         commands.run(["echo first", "echo the reason >&2; exit 3"], tmp_path)
