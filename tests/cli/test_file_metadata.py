@@ -84,8 +84,6 @@ def test_pixels_are_normalised_and_classes_named_as_the_file_says(picture: str) 
         "pixels normalised by mean 127.5,0,0, std 127.5,255,51",
         "6 labels of output 'y'",
     )
-    _, soft = run(content, RunRequest(image=picture, top=6, softmax=True))
-    assert sum(c.score for c in soft.outputs[0].classes) == pytest.approx(1)
 
 
 def test_options_come_before_what_the_file_says(picture: str, tmp_path: Path) -> None:

@@ -184,13 +184,6 @@ def test_rows_of_a_batch_are_classified_one_by_one() -> None:
     assert not report_output("y", info, scores, batch=3).rows
 
 
-def test_softmax_makes_probabilities_of_logits() -> None:
-    info = TensorInfo((1, 2), DataType.FLOAT32)
-    logits = np.array([[np.log(3), 0]], np.float32)
-    report = report_output("y", info, logits, softmax=True)
-    assert [c.score for c in report.classes] == pytest.approx([0.75, 0.25])
-
-
 def test_probabilities_at_every_pixel_are_a_mask_even_of_four_channels() -> None:
     info = TensorInfo((1, 8, 8, 4), DataType.FLOAT32)
     scores = np.full((1, 8, 8, 4), 0.1, np.float32)

@@ -32,7 +32,6 @@ _RUN_OPTIONS = (
         type=click.IntRange(min=1),
         help=f"How many classes to list.  [default: {DEFAULT_TOP}]",
     ),
-    click.option("--softmax", is_flag=True, help="Turn scores into probabilities with softmax."),
     click.option(
         *RUNS,
         "repeat",

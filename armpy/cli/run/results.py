@@ -80,7 +80,6 @@ def report_output(
     top: int = 5,
     # Whether the output may be taken for a classification if its shape allows it.
     may_classify: bool = True,
-    softmax: bool = False,
     batch: int = 1,  # how many things the model was given together
 ) -> OutputReport:
     """Describe one output."""
@@ -94,15 +93,10 @@ def report_output(
     is_batch = real.ndim == _BATCH_NDIM and batch == len(real) > 1 and real.shape[1] > 1
     if not may_classify or not (is_batch or is_classification(real)):
         return plain
-    scores = real
-    if softmax:  # of classes that exclude each other: each row sums to 1
-        wide = real.astype(np.float64)
-        raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
-        scores = raised / raised.sum(axis=-1, keepdims=True)
     if is_batch:
-        rows = tuple(top_classes(row, labels, top) for row in scores)
+        rows = tuple(top_classes(row, labels, top) for row in real)
         return replace(plain, rows=rows)
-    return replace(plain, classes=top_classes(scores, labels, top))
+    return replace(plain, classes=top_classes(real, labels, top))
 
 
 def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
@@ -197,7 +191,6 @@ class OutputReader:
     labels: Labels | None = None  # the user's; the file's own ones otherwise
     metadata: FileMetadata | None = None  # None where nothing is to be taken from the file
     top: int = 5  # how many classes or regions to list
-    softmax: bool = False  # whether scores of classes are turned into probabilities
 
     def read(self, results: Mapping[str, Array], batch: int = 1) -> ReadOutputs:
         """Interpret the outputs of one run with a number of inputs at a time."""
@@ -226,7 +219,6 @@ class OutputReader:
                 top=self.top,
                 # An autoencoder's output has no classes.
                 may_classify=is_only and spec.shape not in input_shapes,
-                softmax=self.softmax,
                 batch=batch,
             )
             reports.append(report)

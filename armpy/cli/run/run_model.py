@@ -36,7 +36,6 @@ class RunRequest:
     output: str | None = None  # folder for the outputs
     repeat: int | None = None  # how many executions to time
     picture: PictureOptions = field(default_factory=PictureOptions)  # how pictures become an input
-    softmax: bool = False  # whether scores of classes become probabilities
 
     @property
     def is_random(self) -> bool:
@@ -110,7 +109,7 @@ def run_model(
     with inputs.shapes.explained():
         results = model.run(arrays)
     timing = None if request.repeat is None else time_runs(model, arrays, request.repeat)
-    reader = OutputReader(model, labels, metadata, request.top, request.softmax)
+    reader = OutputReader(model, labels, metadata, request.top)
     # How many things the model was given together: the first dimension that all inputs share.
     batches = {array.shape[0] if array.ndim else 1 for array in arrays.values()}
     read = reader.read(results, batches.pop() if len(batches) == 1 else 1)

@@ -105,9 +105,7 @@ class PictureRun:
             input_of_one(self._spec)
         )
         labels = None if request.labels is None else read_labels(request.labels)
-        self._reader = OutputReader(
-            model, labels, self._metadata, request.top, softmax=request.softmax
-        )
+        self._reader = OutputReader(model, labels, self._metadata, request.top)
         self._has_state = not model.is_light and bool(model.handle.loaded.graph.variables)
         self._num_readers = num_readers(num_threads)
         self._runs_when_read = self._batch == 1 and self._num_readers > 1 and not self._has_state
