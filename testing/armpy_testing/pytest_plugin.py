@@ -18,13 +18,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from armpy_testing.checkout import ROOT
 from armpy_testing.effort import EFFORT, FULL, IS_CAMPAIGN, LANDING
 
 # A machine that is busy with something else is no reason for a property to fail.
-settings.register_profile("armpy", deadline=None, max_examples=100 if IS_CAMPAIGN else 25)
+settings.register_profile(
+    "armpy",
+    deadline=None,
+    max_examples=100 if IS_CAMPAIGN else 25,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("armpy")
 
 # A suite started in the background of a script ignores interrupts, which processes

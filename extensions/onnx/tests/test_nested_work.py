@@ -68,6 +68,12 @@ def loops(depth: int, *, trips: str, collects: bool = False) -> bytes:
     return file_of(nodes, inputs, f"r{depth}")
 
 
+def load(contents: bytes) -> armpy.Model:
+    """The model on CpuRef; on a busy machine its loops may take longer than the usual limit."""
+    runtime = armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"], loop_timeout_s=None))
+    return armpy.load(contents, runtime=runtime)
+
+
 @pytest.fixture(name="graphs_walked")
 def _graphs_walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Labels of the graphs whose nodes are added."""
@@ -85,7 +91,7 @@ def _graphs_walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth", [10, DEEPEST])
 def test_as_many_choices_lie_in_each_other_as_a_file_can_hold(depth: int) -> None:
-    model = armpy.load(choices(depth, is_tree=False), backends=["CpuRef"])
+    model = load(choices(depth, is_tree=False))
     for condition in (True, False):
         outputs = model.run({"x": np.array([2], np.float32), "k": np.array(condition)})
         assert next(iter(outputs.values())) == (3 if condition else 2)
@@ -93,7 +99,7 @@ def test_as_many_choices_lie_in_each_other_as_a_file_can_hold(depth: int) -> Non
 
 @pytest.mark.slow
 def test_a_graph_is_walked_for_its_types_and_for_its_layers(graphs_walked: list[str]) -> None:
-    armpy.load(choices(6, is_tree=True), backends=["CpuRef"]).close()
+    load(choices(6, is_tree=True)).close()
     num_graphs = 2 * (2**6 - 1)
     assert num_graphs < len(graphs_walked) <= 2 * num_graphs
 
@@ -103,7 +109,7 @@ def test_a_loop_is_walked_as_often_however_many_are_around_it(graphs_walked: lis
     counts = []
     for depth in (3, 6, 9):
         graphs_walked.clear()
-        model = armpy.load(loops(depth, trips="m"), backends=["CpuRef"])
+        model = load(loops(depth, trips="m"))
         counts.append(len(graphs_walked))
         outputs = model.run({f"v{depth}": np.array([0], np.float32), "m": np.array(1)})
         assert next(iter(outputs.values())) == 1
@@ -111,14 +117,14 @@ def test_a_loop_is_walked_as_often_however_many_are_around_it(graphs_walked: lis
 
 
 def test_turns_are_tried_out_in_few_loops_in_each_other() -> None:
-    model = armpy.load(loops(3, trips="ten", collects=True), backends=["CpuRef"])
+    model = load(loops(3, trips="ten", collects=True))
     assert next(iter(model.run({"v3": np.array([0], np.float32)}).values())) == 1000
     with pytest.raises(ParserError, match=r"loops in loops collect.*at most 4"):
-        armpy.load(loops(9, trips="ten", collects=True), backends=["CpuRef"])
+        load(loops(9, trips="ten", collects=True))
 
 
 def test_loops_in_loops_are_written_out_no_more_than_one_would_be() -> None:
-    model = armpy.load(loops(4, trips="ten"), backends=["CpuRef"])
+    model = load(loops(4, trips="ten"))
     assert len(model.graph.layers) < 300
     assert next(iter(model.run({"v4": np.array([0], np.float32)}).values())) == 10_000
 
@@ -128,7 +134,7 @@ def test_graphs_after_the_first_ones_are_prepared_when_they_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(family, "MOST_AHEAD", 4)
-    model = armpy.load(choices(6, is_tree=True), backends=["CpuRef"])
+    model = load(choices(6, is_tree=True))
     outputs = model.run({"x": np.array([2], np.float32), "k": np.array(True)})
     assert next(iter(outputs.values())) == 3
 
@@ -152,9 +158,9 @@ def doubling(depth: int) -> bytes:
 def test_functions_are_counted_before_the_first_one_is_written_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    armpy.load(doubling(5), backends=["CpuRef"]).close()
+    load(doubling(5)).close()
     monkeypatch.delattr(Walker, "walk")
     with pytest.raises(ParserError, match=r"too long.*at most \d+ nodes.*got 3145727"):
-        armpy.load(doubling(20), backends=["CpuRef"])
+        load(doubling(20))
     with pytest.raises(ParserError, match=r"too deeply.*at most 32"):
-        armpy.load(doubling(40), backends=["CpuRef"])
+        load(doubling(40))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,12 @@ from armpy_testing.models.onnx_texts import (
 X = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
 
 
-def _load(text: str, **options: Any) -> armpy.Model:
-    """A model in ONNX's textual form on CpuRef."""
+def _load(text: str, backends: Sequence[str] = ("CpuRef",), **options: Any) -> armpy.Model:
+    """A model in ONNX's textual form."""
     model = onnx.parser.parse_model(HEAD + text)
-    return armpy.load(model.SerializeToString(), backends=["CpuRef"], **options)
+    # On a busy machine loops may take longer than the usual limit.
+    runtime = armpy.Runtime(armpy.RuntimeOptions(backends=backends, loop_timeout_s=None))
+    return armpy.load(model.SerializeToString(), runtime=runtime, **options)
 
 
 def _f32(numbers: list[float]) -> Any:
@@ -152,8 +155,7 @@ def test_a_loop_collects_from_one_whose_number_of_turns_follows_from_values(
     backends: list[str],
 ) -> None:
     """The first turn decides on the rows' size; another size is an error."""
-    proto = onnx.parser.parse_model(HEAD + COLLECTING)
-    model = armpy.load(proto.SerializeToString(), backends=backends)
+    model = _load(COLLECTING, backends)
     for turns, size in ((3, 4), (5, 0), (2, 1)):
         inputs = {"n": np.int64(turns), "sizes": np.full(5, size), "x": _f32([1, 2])}
         rows = inputs["x"] + np.arange(size, dtype=np.float32)[:, np.newaxis]
