@@ -146,10 +146,7 @@ def test_wrong_requests_are_the_clients_fault(served: ServedModel, kind: str) ->
     ("change", "message"),
     [
         ({"datatype": "FP64"}, "Expected FP32; got FP64"),
-        (
-            {"shape": [1, 3], "data": [1, 2, 3]},
-            "got (1, 3). Send the inputs that the model's metadata name",
-        ),
+        ({"shape": [1, 3], "data": [1, 2, 3]}, "serving_default_x:0"),
         ({"name": "y"}, "missing 'serving_default_x:0'; unknown 'y'"),
         ({"parameters": {"binary_data_size": 4}}, "binary_data_size is not a number of bytes"),
         ({"parameters": {"binary_data_size": "yes"}}, "binary_data_size is not a number of bytes"),
@@ -278,3 +275,13 @@ def test_strings_are_served_as_bytes_in_json(shouting: ServedModel) -> None:
     assert (status, header) == (200, None)
     output = {"name": "loud", "datatype": "BYTES", "shape": [2], "data": ["a!", "ü!"]}
     assert json.loads(body)["outputs"] == [output]
+
+
+def test_strings_are_served_as_bytes_in_binary_data(shouting: ServedModel) -> None:
+    raw = b"\x01\0\0\0\xff\0\0\0\0"
+    size = {"binary_data_size": len(raw)}
+    entry = {"name": "words", "datatype": "BYTES", "shape": [2], "parameters": size}
+    document = {"inputs": [entry], "parameters": {"binary_data_output": True}}
+    head = json.dumps(document).encode()
+    status, body, header = shouting.answer(head + raw, len(head))
+    assert (status, body[header:]) == (200, b"\x02\0\0\0\xff!\x01\0\0\0!")
