@@ -151,6 +151,19 @@ def test_worker_that_exits_is_a_dead_object_with_its_code(worker: Worker) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_starved", [False, True])
+def test_the_end_of_a_worker_is_awaited_while_it_waits_for_a_processor(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, is_starved: bool
+) -> None:
+    """Half a second is enough for others: they are said to live on."""
+    waited = time.monotonic if is_starved else float
+    monkeypatch.setattr("armpy.core.processes.worker.starved_s", lambda pid: waited())
+    reason = "it exited with code 9" if is_starved else "it closed the connection"
+    with pytest.raises(DeadObjectError, match=reason):
+        ask(worker, "leave_late", 9, 1.5)
+
+
+@pytest.mark.slow
 def test_worker_that_gives_no_answer_in_time_is_ended(worker: Worker) -> None:
     ask(worker, "echo", 1)
     start = time.monotonic()

@@ -65,6 +65,12 @@ class Obedient:
     def leave(self, code: int) -> Mapping[str, object]:
         os._exit(code)
 
+    def leave_late(self, code: int, duration_s: float) -> Mapping[str, object]:
+        """End some time after the connections are closed, as an interpreter that breaks does."""
+        os.closerange(3, 1000)
+        time.sleep(duration_s)
+        os._exit(code)
+
     def raise_error(self, kind: str) -> Mapping[str, object]:
         if kind == "limit":
             raise MemoryLimitError("too much", where="here", expected="1", actual="2", fix="Less.")

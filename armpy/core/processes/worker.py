@@ -12,8 +12,9 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ _STOP_S = 15.0
 """Time that a process has to stop when it is asked to; it takes some milliseconds."""
 _MOST_WAITED = 3.0
 """Factor by which a process may exceed its limit that waits for a processor all the time."""
+_MOST_WAITED_AT_END = 20.0
+"""The same at its end: one that is thought to hang instead is reported as another failure."""
 KEPT_BYTES = 64 << 10
 """Bytes that are kept of what a process writes to its standard output and error."""
 _REST_S = 0.2
@@ -162,9 +165,15 @@ class Worker:
         """
         if self._reason:
             return None
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_S)
+        _await(self._ends, self.pid, _END_S, _MOST_WAITED_AT_END)
         return exit_code_of(self._process)
+
+    def _ends(self, timeout_s: float) -> bool:
+        """Return whether the process ends in time."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+            return True
+        return False
 
     def request(
         self,
@@ -394,13 +403,25 @@ def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
     TimeoutError
         If nothing came in time.
     """
+    if not _await(partial(wait_readable, connection), pid, timeout_s, _MOST_WAITED):
+        raise TimeoutError
+
+
+def _await(
+    is_done: Callable[[float], bool],  # waits so many seconds for what it returns
+    pid: int,
+    timeout_s: float,
+    most: float,  # factor by which starved processes may exceed the limit
+) -> bool:
+    """Return whether something is done in time; a process's wait for processors does not count."""
     start, starved = time.monotonic(), starved_s(pid)
     end = start + timeout_s
-    while not wait_readable(connection, max(end - time.monotonic(), 0.0)):
-        later = min(starved_s(pid) - starved, (_MOST_WAITED - 1) * timeout_s) + start + timeout_s
+    while not is_done(max(end - time.monotonic(), 0.0)):
+        later = min(starved_s(pid) - starved, (most - 1) * timeout_s) + start + timeout_s
         if later <= time.monotonic():
-            raise TimeoutError
+            return False
         end = later
+    return True
 
 
 def find_in_force() -> dict[str, str]:
