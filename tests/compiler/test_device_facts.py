@@ -237,6 +237,15 @@ def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
     assert "get_devices" in caplog.text
 
 
+def test_errors_of_a_mapping_do_not_cross_the_boundary() -> None:
+    class Broken(dict[DataType, PerformanceFigures]):
+        def items(self) -> Any:
+            raise KeyError("broken")
+
+    backend = BackendProxy(Declaring(DeviceFigures(Broken())))
+    assert device_facts(backend).figures is None
+
+
 def test_look_up_goes_by_type_relaxation_and_scalar() -> None:
     figures = DeviceFigures(
         {DataType.FLOAT32: PerformanceFigures(1.0), DataType.SIGNED32: PerformanceFigures(2.0)},

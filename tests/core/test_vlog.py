@@ -14,6 +14,7 @@ import armpy
 from armpy import DataType, Model, Network, TensorInfo
 from armpy.core.vlog import TAGS, is_on, set_vlog, vlog
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.types import DeviceType
 from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
@@ -117,6 +118,13 @@ def test_layers_that_a_processor_executes_are_logged_each_time(
     messages = [record.getMessage() for record in caplog.records if "vlog" in record.name]
     assert len(messages) == 2  # a call, and a bound one
     assert all(text.startswith("CpuRef: ") and "'twice'" in text for text in messages)
+
+
+def test_layers_of_other_devices_are_not(caplog: pytest.LogCaptureFixture) -> None:
+    set_vlog("cpuexe")
+    with runtime_of(FakeBackend("Npu", device_type=DeviceType.ACCELERATOR)) as runtime:
+        run(runtime)
+    assert not [record for record in caplog.records if "Npu" in record.getMessage()]
 
 
 def test_executions_that_fail_are_logged(caplog: pytest.LogCaptureFixture) -> None:
