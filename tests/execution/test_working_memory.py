@@ -250,6 +250,8 @@ def test_what_is_for_other_shapes_or_networks_is_refused() -> None:
     other = Model(chain(2, (None,)), runtime_of())
     with pytest.raises(InvalidArgumentError, match="belongs to another network"):
         other.run({"x": X}, memory=memory)
+    with pytest.raises(InvalidArgumentError, match=r"memory: .*Expected NetworkMemory; got 3"):
+        model.run({"x": X}, memory=3)  # type: ignore[arg-type]
 
 
 def test_an_execution_that_fails_costs_its_memory_which_is_made_anew() -> None:
