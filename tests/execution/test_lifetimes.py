@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
+from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
     BackendOption,
@@ -25,6 +29,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.plugins import BackendRegistry
 from armpy_testing.backends.fake_backends import (
+    CompilingBackend,
     FakeBackend,
     Faults,
     Handles,
@@ -34,6 +39,7 @@ from armpy_testing.backends.fake_backends import (
     registry_of,
     runtime_of,
 )
+from armpy_testing.effort import effort
 from armpy_testing.models.networks import chain, floats
 from tests.support.sabotage import RAISED
 
@@ -308,6 +314,99 @@ class TestForRuntime:
         assert reference() is None
 
 
+def num_descriptors() -> int:
+    """Files that this process has open; 0 where that is unknown."""
+    path = Path("/proc/self/fd")
+    return len(os.listdir(path)) if path.exists() else 0
+
+
 def make(registry: BackendRegistry, **given: object) -> Runtime:
     options = {"A": {"mode": 1, "power": 2}}
     return Runtime(RuntimeOptions(registry=registry, backend_options=options, **given))  # type: ignore[arg-type]
+
+
+def bare(registry: BackendRegistry) -> list[object]:
+    return [make(registry)]
+
+
+def with_networks(registry: BackendRegistry) -> list[object]:
+    runtime = make(registry)
+    return [runtime, *map(runtime.get_network, [runtime.load_network(GRAPH) for _ in range(2)])]
+
+
+def with_executions(registry: BackendRegistry) -> list[object]:
+    model = Model(GRAPH, make(registry))
+    model(X)
+    return [model, model.runtime, model.runtime.get_network(model.network_id)]
+
+
+def in_a_ring(registry: BackendRegistry) -> list[object]:
+    objects = with_executions(registry)
+    objects[0].itself = objects  # type: ignore[attr-defined]
+    return objects
+
+
+def that_are_closed(registry: BackendRegistry) -> list[object]:
+    model = Model(GRAPH, make(registry), closes_runtime=True)
+    model(X)
+    objects = [model, model.runtime, model.runtime.get_network(model.network_id)]
+    model.close()
+    return objects
+
+
+def that_fail(registry: BackendRegistry) -> list[object]:
+    runtime = make(registry, backends=["A"])
+    backend = registry.get("A")
+    assert isinstance(backend, FakeBackend)
+    backend.faults = {"create_workload": ArmpyError("oops")}
+    with pytest.raises(ArmpyError, match="oops"):
+        runtime.load_network(GRAPH)
+    backend.faults = {}
+    return [runtime]
+
+
+def num_threads() -> int:
+    """How many threads there are, without the process's own that looks now and then at memory."""
+    return sum(thread.name != "armpy-idling" for thread in threading.enumerate())
+
+
+GRAPH = chain()
+USES = [bare, with_networks, with_executions, in_a_ring, that_are_closed, that_fail]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", USES)
+def test_many_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
+    log: Log = []
+    count = effort(200)
+    registry = registry_of(Contextual(log), CompilingBackend(), ReferenceBackend())
+    modules, threads = set(sys.modules), num_threads()
+    alive: list[weakref.ref[object]] = []
+    for number in range(count + 10):
+        if number == 10:  # what is made once for the process has been made
+            gc.collect()
+            log.clear()
+            alive.clear()
+            gc.collect()  # which also empties the interpreter's own stores
+            modules, descriptors = set(sys.modules), num_descriptors()
+            objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
+        alive.extend(map(weakref.ref, use(registry)))
+        if number % 100 == 99:
+            gc.collect()
+            assert [reference() for reference in alive if reference() is not None] == []
+            alive.clear()
+    gc.collect()
+    assert [reference() for reference in alive if reference() is not None] == []
+    events = [event for _, event, _ in log]
+    assert closed(log).count("A") == count
+    assert events.count("after_unload_network") == events.count("before_load_network")
+    assert closed(log).count("model") == events.count("before_load_network")
+    del events
+    log.clear()
+    alive.clear()
+    gc.collect()
+    assert len(gc.get_objects()) < objects + 100
+    assert sys.getallocatedblocks() < blocks + 500
+    assert set(sys.modules) == modules
+    assert num_threads() <= threads
+    assert num_descriptors() <= descriptors
