@@ -549,7 +549,7 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
         "armpy.core.file_ownership",
         "armpy.core.installation",
         "armpy.core.lazy",
-        "armpy.core.units",
+        "armpy.core.shell",
         "armpy.errors",
         "armpy.store",
         "armpy.store.archive",

@@ -105,9 +105,9 @@ def joined(pairs: Pairs) -> str:
 
 
 def gemm(pairs: Pairs) -> str:
-    """A fully connected layer."""
+    """A fully connected layer of 240 elements, of which few may be a step off."""
     bias = pairs.constant(RNG.normal(0, 1, 6).astype(np.float32))
-    return pairs.add("Gemm", pairs.image((4, 32)), pairs.weights((6, 32), 0), bias, transB=1)
+    return pairs.add("Gemm", pairs.image((40, 32)), pairs.weights((6, 32), 0), bias, transB=1)
 
 
 def reshaped(pairs: Pairs) -> str:
