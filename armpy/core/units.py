@@ -74,4 +74,6 @@ def type_name(name: str) -> str:
 
 def printable(text: str) -> str:
     """Text whose control characters are escaped; names in files may hold any."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from armpy.core.units import printable
 from armpy_tools.pages.parts import Section
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -103,13 +104,13 @@ _UNIT_GAP = re.compile(r"(?<=\d) (?=(?:[µm]?s|[KMG]iB|[BkMG]|%)(?!\w))")
 def _breakable(text: object) -> Any:  # Any: markup, which escapes the parts
     """Markup of a text that breaks between the words of a name rather than within them."""
     return Markup("<wbr>").join(
-        _BREAKS.split(_UNIT_GAP.sub("\N{NO-BREAK SPACE}", visible(str(text))))
+        _BREAKS.split(_UNIT_GAP.sub("\N{NO-BREAK SPACE}", printable(str(text))))
     )
 
 
 def _visible(value: Any) -> Any:  # Any: whatever a template writes
     """Text whose control characters are escaped; markup stays as it is."""
-    return visible(value) if type(value) is str else value
+    return printable(value) if type(value) is str else value
 
 
 def _visible_data(value: Any) -> Any:  # Any: what JSON can hold
@@ -119,10 +120,3 @@ def _visible_data(value: Any) -> Any:  # Any: what JSON can hold
     if isinstance(value, list):
         return [_visible_data(item) for item in value]
     return _visible(value)
-
-
-def visible(text: str) -> str:
-    """Text whose control characters are escaped; names in files may hold any."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
