@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from weakref import WeakSet
 
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
 import armpy
-from armpy.backend import (
-    DeviceInfo,
-    IEngineBackend,
-    IEngineProgram,
-    IEnginePrograms,
-    PreparationRequest,
-)
+from armpy.backend import DeviceInfo, IEngineBackend, IEngineProgram, IEnginePrograms
 from armpy.backend.options import OptionValue
 from armpy.compiler import OptimizerOptions, optimize_graph
 from armpy.errors import BackendError, UnimplementedError
@@ -152,24 +144,6 @@ def test_connected_layers_are_compiled_once_and_those_around_a_refused_one(
     texts = [refusal.text for refusal in placement_of(network).refusals]
     reason = "Activation RELU of FLOAT32 to FLOAT32: this is not an addition"
     assert texts == ([] if refused is None else [reason])
-
-
-def test_programs_of_the_last_question_alone_are_kept() -> None:
-    """A tool asks one layer support about thousands of networks."""
-    backend = EngineBackend(Engine(), DeviceType.CPU_COMPILED)
-    backend.engine.may_compile.set()
-    support = backend.get_layer_support(PreparationRequest())
-    programs: WeakSet[Program] = WeakSet()
-
-    def compile_model(model: bytes, about: Mapping[str, OptionValue]) -> Program:
-        programs.add(program := Program())
-        return program
-
-    backend.engine.compile = compile_model  # type: ignore[method-assign]
-    for _ in range(3):
-        assert all(support.are_layers_supported(doublings(4, None).layers))
-        gc.collect()
-        assert len(programs) == 1
 
 
 class Counting(EngineBackend):

@@ -309,9 +309,7 @@ class _EngineLayerSupport(ILayerSupport):
         self._about = backend.get_engine().describe(options)
         # The deadline limits compiling, not support queries: with one, these compile no parts.
         self._compiles_parts = compiles_parts
-        # Those of the last network asked about, for it to be prepared with: a caller that keeps
-        # this object for many networks must not keep all of their programs.
-        self._programs: list[IEngineProgram] = []
+        self._programs: list[IEngineProgram] = []  # lives as long as this object
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
@@ -335,7 +333,6 @@ class _EngineLayerSupport(ILayerSupport):
         A part with a saved program is not compiled. From a part that it refuses, layers that cannot
         be converted are taken out; otherwise it is halved, and the last two asked about alone.
         """
-        self._programs.clear()
         answers: dict[Layer, Support] = {}
         for layer in layers:
             refusal = self._refusal(layer.operation, layer.input_infos, layer.output_infos)

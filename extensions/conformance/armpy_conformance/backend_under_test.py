@@ -84,7 +84,7 @@ class BackendUnderTest:
         self.repeats: tuple[tuple[Case, int, int], ...] = ()
         self.own_process: OwnProcess | None = None
         self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
-        self._oracle = SupportOracle([self.backend])
+        self._oracle: SupportOracle | None = None
         self._others: list[BackendRegistry] = []
 
     def check_availability(self) -> None:
@@ -204,6 +204,9 @@ class BackendUnderTest:
 
         The core's reading of the answers: capabilities count too, exceptions are a no.
         """
+        # One for each network, kept until the next: engines keep with it what they compiled to
+        # answer, and the network is prepared with that.
+        self._oracle = SupportOracle([self.backend])
         return {layer: self._oracle.ask(self.backend, layer, graph) for layer in graph.layers}
 
     def takes(self, graph: Graph) -> bool:

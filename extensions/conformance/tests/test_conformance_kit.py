@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 import pytest
+from armpy_reference import ReferenceBackend
 
 from armpy import ops
 from armpy.backend import (
+    ILayerSupport,
     OptimizationViews,
     PreparationRequest,
 )
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
+from armpy.execution import RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
 from armpy.ops import Activation, BinaryOperation, ElementwiseBinary
@@ -26,12 +31,14 @@ from armpy_conformance.crash.scene import Scene
 from armpy_conformance.patterns import judge_pattern
 from armpy_testing.backends.fake_backends import (
     FakeBackend,
+    registry_of,
 )
 from armpy_testing.backends.lying_backends import (
     WeightedRelu,
     write_liar,
 )
 from armpy_testing.effort import effort, part_of_kit
+from armpy_testing.models.networks import chain
 
 from .declaring_backend import Declaring, exponential_pattern
 from .kit_runs import options_for, run, run_one
@@ -208,3 +215,24 @@ def test_the_kit_judges_the_compiler_and_not_what_it_has_made_before() -> None:
     num_compiled = backend.num_compiled
     assert run_one(backend).outcome is Outcome.PASSED
     assert backend.num_compiled > num_compiled
+
+
+def test_answers_about_one_network_are_kept_at_a_time() -> None:
+    """An engine's layer support keeps what it has compiled, and the kit asks about thousands."""
+    made: list[weakref.ref[ILayerSupport]] = []
+
+    class Watched(ReferenceBackend):
+        def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+            support = super().get_layer_support(request)
+            made.append(weakref.ref(support))
+            return support
+
+    backend = Watched()
+    subject = BackendUnderTest(backend.get_id(), RuntimeOptions(registry=registry_of(backend)))
+    assert all(subject.supports(chain()).values())
+    first = list(made)
+    assert all(reference() for reference in first)
+    assert all(subject.supports(chain()).values())
+    gc.collect()
+    assert first
+    assert not any(reference() for reference in first)
