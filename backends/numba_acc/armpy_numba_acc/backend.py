@@ -23,6 +23,7 @@ from armpy.backend import (
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
+    Numerics,
     OptimizationViews,
     OptionValues,
     PreparationRequest,
@@ -86,7 +87,8 @@ class NumbaBackend(IBackendInternal):
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""
-        return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)
+        numerics = Numerics(flushes_subnormals=True)
+        return (DeviceInfo(device_type=DeviceType.CPU_COMPILED, numerics=numerics),)
 
     def get_typical_figures(self, device: str) -> DeviceFigures | None:
         """Those measured on processors with the same instructions."""

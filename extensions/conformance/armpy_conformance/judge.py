@@ -13,7 +13,13 @@ from armpy.ops.operation import Array
 from armpy_conformance.backend_under_test import BackendUnderTest, refusal, specialized
 from armpy_conformance.case import LAYER, Case
 from armpy_conformance.comparison.exact_layers import is_move
-from armpy_conformance.differential_run import DifferentialRun, FailureError, other_feeds, run_trial
+from armpy_conformance.differential_run import (
+    DifferentialRun,
+    FailureError,
+    other_feeds,
+    run_trial,
+    without_subnormals,
+)
 from armpy_conformance.executed_layers import kind_of, kinds_run, layers_run
 from armpy_conformance.neighbours import NEIGHBOURS, companies
 from armpy_conformance.raised import described
@@ -147,11 +153,14 @@ def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> Differentia
         first = dict(zip(graph.output_names, case.expected, strict=True))
     # A case with neighbours is made for one trial.
     whole = None if case.neighbours else specialized(case)
-    both, expected = expected_of(subject, graph, case.feeds(), first, case.feeds_again(), whole)
+    numerics = subject.backend.device.numerics
+    feeds = case.feeds()
+    if numerics.flushes_subnormals and first is None:
+        feeds = {name: without_subnormals(array) for name, array in feeds.items()}
+    both, expected = expected_of(subject, graph, feeds, first, case.feeds_again(), whole)
     labels = [_label(case, number) for number in range(len(graph.outputs))]
     num_layers = 1 + (case.front is not None) + (case.after is not None)
     is_exact = num_layers == 1 and (case.is_exact or is_move(graph.layers[0]))
-    numerics = subject.backend.device.numerics
     return DifferentialRun(graph, both, expected, labels, is_exact, num_layers, numerics)
 
 

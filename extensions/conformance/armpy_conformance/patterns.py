@@ -106,7 +106,7 @@ def _trial(subject: BackendUnderTest, pattern: Pattern) -> DifferentialRun:
     """Return the trial, with the right answers."""
     graph, feeds = pattern.graph, pattern.feeds()
     labels = [f"the output '{name}'" for name in graph.output_names]
-    num_layers = max(1, len(graph.layers))
+    numbers = max(1, len(graph.layers)), subject.backend.device.numerics
     try:
         both, expected = expected_of(subject, graph, feeds)
     except BackendCapabilityError:
@@ -115,8 +115,8 @@ def _trial(subject: BackendUnderTest, pattern: Pattern) -> DifferentialRun:
         right = dict(pattern.expected)
         again = pattern.again or (feeds, right)
         both, expected = (feeds, dict(again[0])), (right, dict(again[1]))
-        return DifferentialRun(graph, both, expected, labels, num_layers=num_layers)
-    trial = DifferentialRun(graph, both, expected, labels, num_layers=num_layers)
+        return DifferentialRun(graph, both, expected, labels, False, *numbers)
+    trial = DifferentialRun(graph, both, expected, labels, False, *numbers)
     if problem := _why_other_than_reference(trial, pattern.expected or {}):
         raise FailureError(problem)
     return trial

@@ -12,6 +12,7 @@ from armpy_conformance.cases import (
     attention,
     by_hand,
     detection,
+    edge_values,
     edges,
     elementwise,
     every_bit,
@@ -68,7 +69,7 @@ _FAMILIES = (
     lookup,
     indexing,
 )
-_ON_PURPOSE = (edges, every_bit, seldom, sizes)
+_ON_PURPOSE = (edges, edge_values, every_bit, seldom, sizes)
 """Families whose lines are there for one thing each, and made into nothing else."""
 
 _DELICATE = (detection, lookup, indexing, no_numbers)

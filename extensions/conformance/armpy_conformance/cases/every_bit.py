@@ -57,6 +57,9 @@ from armpy.types import DataType
 from armpy_conformance.comparison.seeded_values import anything, below, stored, thorough
 from armpy_conformance.sampling.case_template import CaseTemplate, indexed, of
 
+ALL_BITS = "all-bits"
+"""Beginning of the labels of cases with constants whose last bit shows in the results."""
+
 _INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)
 _WORDS = of(DataType.FLOAT32, *_INTEGERS)
 _FLOAT = of(DataType.FLOAT32)
@@ -99,6 +102,40 @@ def close_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
     return stored(2 ** (_INTEGER_BITS[info.data_type][0] + 1) + steps, info)
 
 
+def few_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Numbers, with a NaN in front and infinities at the end, that no other element may meet."""
+    elements = anything(rng, info)
+    if info.data_type.is_float:
+        elements.flat[0], elements.flat[-1] = np.nan, -np.inf
+    return elements
+
+
+def _all_bits(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Odd numbers of 24 bits in even places, and after each what leaves its lower half."""
+    elements = 2 * rng.integers(2**22, 2**23, info.known_shape) + 1
+    elements.reshape(-1)[1::2] = -(elements.reshape(-1)[::2] & ~0xFFF)
+    return stored(elements, info)
+
+
+def _ones(rng: np.random.Generator, info: TensorInfo) -> Array:
+    return np.ones(info.known_shape, info.data_type.dtype)
+
+
+def _all_terms(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Odd numbers of 24 bits."""
+    return stored(2 * rng.integers(2**22, 2**23, info.known_shape) + 1, info)
+
+
+def _checkered(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Truth values in turn, so that the first and the last element have different ones."""
+    return np.arange(info.num_elements).reshape(info.known_shape) % 2 == 0
+
+
+def _upper_halves(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Numbers around 2^23 of 12 bits, whose sums with numbers of 24 bits are exact."""
+    return stored(-(rng.integers(2**22, 2**23, info.known_shape) & ~0x7FF), info)
+
+
 def _signs(rng: np.random.Generator, info: TensorInfo) -> Array:
     """1 and -1, whose products with long numbers are exact."""
     signs: Array = rng.choice(np.array([-1, 1]), info.known_shape).astype(info.data_type.dtype)
@@ -138,12 +175,17 @@ def _moved() -> Iterator[CaseTemplate]:
     """Operations whose outputs hold elements of their inputs."""
     for operation, shapes in _MOVED:
         yield CaseTemplate("every-bit", operation, shapes, _WORDS, (long_numbers,))
+        yield CaseTemplate("few-numbers", operation, shapes, _FLOAT, (few_numbers,))
+    for name, numbers in {"every-bit": long_numbers, "few-numbers": few_numbers}.items():
+        yield CaseTemplate(
+            name,
+            Select(),
+            ((3, 4),) * 3,
+            lambda types: types[1] in (DataType.FLOAT32, *_INTEGERS),
+            (_checkered, numbers),
+        )
     yield CaseTemplate(
-        "every-bit",
-        Select(),
-        ((3, 4),) * 3,
-        lambda types: types[1] in (DataType.FLOAT32, *_INTEGERS),
-        (anything, long_numbers),
+        "few-numbers", Gather(0), ((5, 3), (4,)), _FLOAT, (few_numbers, below(5)), infos=indexed
     )
     for label, index_type in {"narrow": DataType.SIGNED32, "wide": DataType.SIGNED64}.items():
         yield CaseTemplate(
@@ -207,6 +249,18 @@ def _weighted() -> Iterator[CaseTemplate]:
             ("every-bit-of-weights", (_signs, long_numbers)),
         ):
             yield CaseTemplate(label, operation, shapes, _FLOAT, factors, constants=constants)
+    products: Sequence[tuple[Operation, Sequence[tuple[int, ...]]]] = (
+        (FullyConnected(), ((3, 2), (5, 2))),
+        (Convolution2d(), ((1, 2, 3, 2), (5, 1, 1, 2))),
+    )
+    for operation, shapes in products:
+        equal = (_ones, _all_bits)
+        yield CaseTemplate(ALL_BITS, operation, shapes, _FLOAT, equal, constants=(1,))
+    terms = (_upper_halves, _all_terms)
+    for function in (BinaryOperation.ADD, BinaryOperation.MAXIMUM):
+        name = f"{ALL_BITS}-{function.name.lower()}"
+        operation = ElementwiseBinary(function)
+        yield CaseTemplate(name, operation, ((3, 8),) * 2, _FLOAT, terms, constants=(1,))
 
 
 def _orders() -> Iterator[CaseTemplate]:

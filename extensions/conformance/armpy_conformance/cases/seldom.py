@@ -13,6 +13,7 @@ import numpy as np
 from armpy.ops import (
     BatchMatMul,
     BinaryOperation,
+    Concat,
     Convolution2d,
     DepthwiseConvolution2d,
     ElementwiseBinary,
@@ -26,6 +27,7 @@ from armpy.ops import (
     PoolingAlgorithm,
     Reduce,
     ReduceOperation,
+    Splitter,
 )
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
@@ -56,6 +58,7 @@ def case_templates() -> Iterator[CaseTemplate]:
     yield from _windows()
     yield from _ranges()
     yield from _far_from_zero()
+    yield from _empty()
 
 
 def _stretched() -> Iterator[CaseTemplate]:
@@ -187,3 +190,22 @@ def _far_from_zero() -> Iterator[CaseTemplate]:
     normalization = LayerNormalization()
     # The mean of 32 eighths is a float32: to round that of 40 would move all results by 3e-4.
     yield CaseTemplate("far-from-0", normalization, ((3, 32), None), _FLOAT, (_around_4096,))
+
+
+def _empty() -> Iterator[CaseTemplate]:
+    """Operands and sizes of 0 in each place, where the outputs have elements."""
+    full, none = (2, 3), (2, 0)
+    rows: tuple[tuple[str, Operation, tuple[tuple[int, ...], ...]], ...] = (
+        ("first", Concat(1), (none, full, full)),
+        ("middle", Concat(1), (full, none, full)),
+        ("last", Concat(-1), (full, full, none)),
+        ("middle", Splitter(3, 1, (2, 0, 1)), (full,)),
+        ("padded", Pad(((0, 0), (1, 2))), (none,)),
+        *(
+            (f"{kind.name.lower()}-of-nothing", Reduce(kind, (1,)), ((2, 0, 3),))
+            for kind in (ReduceOperation.SUM, ReduceOperation.PROD)
+        ),
+        ("without-depth", BatchMatMul(), ((2, 3, 0), (2, 0, 4))),
+    )
+    for label, operation, shapes in rows:
+        yield CaseTemplate(f"empty-{label}", operation, shapes, _FLOAT, (anything,))

@@ -29,7 +29,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_conformance.cases import weighted
-from armpy_conformance.comparison.seeded_values import anything, few, grid, thorough
+from armpy_conformance.comparison.seeded_values import anything, between, few, grid, thorough
 from armpy_conformance.sampling.case_template import (
     CaseTemplate,
     OutputScale,
@@ -101,6 +101,15 @@ def _scales() -> Iterator[CaseTemplate]:
             _QUANTIZED,
             constants=(),
             output_scale=_scaled(factor),
+        )
+    for operation, shapes in _WEIGHTED.values():
+        yield weighted.line(
+            "long-bias",
+            operation,
+            shapes,
+            of(DataType.QASYMM_S8),
+            values=(grid, grid, between(-3_000_000, 3_000_000)),
+            output_scale=_scaled(100.0),
         )
     for activation in (FusedActivation.RELU, FusedActivation.RELU6, FusedActivation.RELU1):
         for operation, shapes in _WEIGHTED.values():

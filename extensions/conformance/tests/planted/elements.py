@@ -13,11 +13,7 @@ from armpy.ops import (
     Activation,
     Cast,
     Comparison,
-    Dequantize,
     ElementwiseBinary,
-    ElementwiseUnary,
-    FusedActivation,
-    Prelu,
     Quantize,
     Select,
 )
@@ -27,7 +23,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
 from .planting import Planted
-from .shapes import Call, Fault, Fused, Plain
+from .shapes import Call, Fault, Plain
 from .wrong_values import (
     Answer,
     Condition,
@@ -67,26 +63,6 @@ def compares_floats(operation: Comparison, call: Call) -> Answer:
     return recomputed(call, inputs=arrays, infos=infos)
 
 
-def other_clamp(operation: ElementwiseBinary, call: Call) -> Answer:
-    """The fused RELU1 is a RELU6."""
-    if operation.activation is not FusedActivation.RELU1:
-        return None
-    return recomputed(call, replace(operation, activation=FusedActivation.RELU6))
-
-
-def no_scalar(operation: ElementwiseUnary, call: Call) -> Answer:
-    """A tensor of rank 0 is not computed."""
-    return [source(call)] if source(call).ndim == 0 else None
-
-
-def one_slope(operation: Prelu, call: Call) -> Answer:
-    """The first slope is used for all channels."""
-    alpha = source(call, 1)
-    if not alpha.size:
-        return None
-    return recomputed(call, inputs=(call.inputs[0], np.full_like(alpha, alpha.reshape(-1)[0])))
-
-
 def selects_rows(operation: Select, call: Call) -> Answer:
     """A vector as the condition selects whole rows of a square matrix."""
     condition, left, right = (source(call, index) for index in range(3))
@@ -117,13 +93,6 @@ class HalvesUp(Fault):
 
 
 # --- Types and quantisation
-
-
-def rounds(operation: Cast, call: Call) -> Answer:
-    """A float that becomes an int32 is rounded."""
-    if not is_float(call) or call.results[0].data_type is not DataType.SIGNED32:
-        return None
-    return recomputed(call, inputs=(np.rint(source(call)),))
 
 
 def wrapped_bytes(operation: Cast, call: Call) -> Answer:
@@ -172,25 +141,6 @@ _STRINGS: Mapping[str, Callable[[str], str]] = {
     "latin-1": lambda text: text.encode("latin-1", "replace").decode("latin-1"),
     "replaces-empty-ones": lambda text: text or " ",
 }
-
-
-def flips_the_sign(operation: Quantize, call: Call) -> Answer:
-    """Between signed and unsigned bytes only the highest bit changes."""
-    data_types = {info_of(call).data_type, call.results[0].data_type}
-    if data_types != {DataType.QASYMM_S8, DataType.QASYMM_U8}:
-        return None
-    return [source(call).view(np.uint8) ^ np.uint8(0x80)]
-
-
-def scale_of_first(operation: Dequantize, call: Call) -> Answer:
-    """Of per-axis scales the first one is used for all."""
-    info = info_of(call)
-    if info.quantization is None or info.quantization.axis is None:
-        return None
-    scales = (info.quantization.scales[0],) * len(info.quantization.scales)
-    return recomputed(
-        call, infos=(replace(info, quantization=replace(info.quantization, scales=scales)),)
-    )
 
 
 class SharedTables(Fault):
@@ -262,13 +212,7 @@ ELEMENT_FAULTS: dict[str, Planted] = {
     "blind-subtle/nan": wrong(Comparison, equal_nan),
     "blind-element/through-float": wrong(ElementwiseBinary, through_float),
     "blind-element/compares-floats": wrong(Comparison, compares_floats),
-    "blind-element/clamp": wrong(ElementwiseBinary, other_clamp, Fused),
-    "blind-element/scalar": wrong(ElementwiseUnary, no_scalar),
-    "blind-element/rounds": wrong(Cast, rounds),
-    "blind-element/slope": wrong(Prelu, one_slope),
     "blind-element/rows": wrong(Select, selects_rows),
-    "blind-scale/sign": wrong(Quantize, flips_the_sign),
-    "blind-scale/first": wrong(Dequantize, scale_of_first),
     "blind-scale/tables": Planted("Activation/", Plain, SharedTables),
     "values/truth-bytes": Planted("Comparison/", Plain, TruthBytes, "a byte other than 0 and 1"),
     "halves/quantize-up": wrong(Quantize, halves_up),

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from armpy.ops import (
     Concat,
     Gather,
-    OneHot,
-    Pad,
-    ReverseSequence,
-    Splitter,
-    StridedSlice,
     Transpose,
 )
-from armpy.ops.movement import PaddingMode
 from armpy.types import DataType
 
 from .planting import Planted
@@ -36,28 +29,6 @@ from .wrong_values import (
 )
 
 
-def many_inputs(operation: Concat, call: Call) -> Answer:
-    """The last two of more than four inputs change places if they are of the same shape."""
-    if len(call.inputs) < 5 or source(call, -1).shape != source(call, -2).shape:
-        return None
-    return recomputed(call, inputs=(*call.inputs[:-2], call.inputs[-1], call.inputs[-2]))
-
-
-def even_splits(operation: Splitter, call: Call) -> Answer:
-    """Each part of uneven sizes begins at a multiple of the first part's size."""
-    whole = source(call)
-    axis = next(
-        (n for n, d in enumerate(whole.shape) if any(o.shape[n] != d for o in call.outputs)), 0
-    )
-    first = call.outputs[0].shape[axis]
-    parts = []
-    for index, output in enumerate(call.outputs):
-        size = output.shape[axis]
-        start = max(min(index * first, whole.shape[axis] - size), 0)
-        parts.append(np.take(whole, range(start, start + size), axis))
-    return parts
-
-
 def concat_as_it_is(operation: Concat, call: Call) -> Answer:
     """Inputs of other scales are copied as they are."""
     result = call.results[0].quantization
@@ -66,16 +37,6 @@ def concat_as_it_is(operation: Concat, call: Call) -> Answer:
         return None
     arrays = [array for array in call.inputs if array is not None]
     return [np.concatenate(arrays, operation.axis)]
-
-
-def backwards_from_begin(operation: StridedSlice, call: Call) -> Answer:
-    """Negative strides beyond -1 give the elements in the order of the input."""
-    stride = operation.stride or ()
-    output = call.outputs[0]
-    if output.ndim != len(stride) or min(stride, default=0) >= -1:
-        return None
-    axes = tuple(axis for axis, step in enumerate(stride) if step < -1)
-    return [np.flip(output, axes)]
 
 
 def first_batch_of_indices(operation: Gather, call: Call) -> Answer:
@@ -101,29 +62,6 @@ class Turned(Fault):
         is_square = len(set(call.outputs[0].shape)) == 1 and call.outputs[0].ndim == 2
         if call.operation.name == "Transpose" and is_square and call.inputs[0] is not None:
             call.outputs[0][...] = call.inputs[0]
-
-
-def mirrored_edge(operation: Pad, call: Call) -> Answer:
-    """Mode REFLECT repeats the outermost element."""
-    if operation.padding_mode is not PaddingMode.REFLECT:
-        return None
-    return recomputed(call, replace(operation, padding_mode=PaddingMode.SYMMETRIC))
-
-
-def one_length(operation: ReverseSequence, call: Call) -> Answer:
-    """All rows are as long as the first if the batch is the outer axis."""
-    lengths = source(call, 1)
-    if operation.batch_axis != 0 or not lengths.size:
-        return None
-    return recomputed(call, inputs=(call.inputs[0], np.full_like(lengths, lengths[0])))
-
-
-def hot_from_the_end(operation: OneHot, call: Call) -> Answer:
-    """Index -1 sets the last element."""
-    indices = source(call)
-    depth = call.outputs[0].shape[operation.axis]
-    counted = np.where(indices == -1, indices.dtype.type(depth - 1), indices)
-    return recomputed(call, inputs=(counted, *call.inputs[1:]))
 
 
 # --- Forms
@@ -184,14 +122,8 @@ _MOVES: Mapping[str, tuple[str, Condition]] = {
 MOVEMENT_FAULTS: dict[str, Planted] = {
     "edges/square": Planted("Transpose/square", Fused, Turned),
     "blind-subtle/concat": wrong(Concat, concat_as_it_is),
-    "blind-move/many-inputs": wrong(Concat, many_inputs),
-    "blind-move/uneven": wrong(Splitter, even_splits),
-    "blind-move/backwards": wrong(StridedSlice, backwards_from_begin),
     "blind-move/batched-indices": wrong(Gather, first_batch_of_indices),
     "blind-move/inverse": wrong(Transpose, inverse_at_rank_five),
-    "blind-move/reflect": wrong(Pad, mirrored_edge, Fused),
-    "blind-move/lengths": wrong(ReverseSequence, one_length),
-    "blind-move/one-hot": wrong(OneHot, hot_from_the_end),
     **wrong_forms(_MOVES, "moves"),
 }
 """By class and name."""

@@ -1,19 +1,15 @@
-"""Faults of compilers that rewrite graphs, and of programs in files."""
+"""Faults of programs: of layers taken out, of what requests ask for, of files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
-from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
-    HostTensorHandle,
     IPrograms,
-    ITensorHandle,
-    IWorkload,
     IWorkloadFactory,
     NetworkResources,
     OptimizationViews,
@@ -22,208 +18,19 @@ from armpy.backend import (
     ProgramCheck,
     ProgramFit,
     SavedProgram,
-    Substitution,
-    WorkloadInfo,
 )
 from armpy.errors import BackendCapabilityError, BackendError
 from armpy.graph import Layer, SubgraphView, Value
-from armpy.ops import (
-    FusedActivation,
-    PreCompiled,
-)
 from armpy.ops.operation import Array, Operation
 from armpy.store.digests import digest_of
 from armpy.tensor import TensorInfo
 from armpy.types import Priority
-from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs
 
 from .executions import After
 from .planting import Planted
 from .shapes import Factory, Fault, Fused, Programs, spoil
 
-# --- Rewritten graphs
-
-
-_REFERENCE = ReferenceWorkloadFactory()
-
-
-Alias = dict[Value, Value]
-"""Values that a compiler takes for others."""
-
-
-Operations = dict[Layer, Operation]
-"""What it computes in the place of some layers' operations."""
-
-
-class Rewrite:
-    """Nothing rewritten; each fault overrides one of these."""
-
-    def merged(self, view: SubgraphView) -> Operations:
-        """Operations in the place of others."""
-        return {}
-
-    def removed(self, view: SubgraphView) -> Alias:
-        """Outputs that are taken for other values."""
-        return {}
-
-
-class Compiler(Fused):
-    """Makes one program of a part, after it has rewritten it."""
-
-    def __init__(self, rewrite: Rewrite) -> None:
-        super().__init__()
-        self._rewrite = rewrite
-
-    def optimize_subgraph_view(
-        self, view: SubgraphView, request: PreparationRequest
-    ) -> OptimizationViews:
-        shapes = tuple(value.info.known_shape for value in view.outputs)
-        program = (view, self._rewrite.merged(view), self._rewrite.removed(view))
-        return OptimizationViews([Substitution.by_operation(view, PreCompiled(program, shapes))])
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Programs()
-
-    def get_programs(self) -> None:
-        return None
-
-
-class _Programs(IWorkloadFactory):
-    """Runs rewritten parts."""
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        if not isinstance(operation, PreCompiled):
-            return _REFERENCE.create_workload(operation, info)
-        view, merged, removed = operation.program
-        steps = [
-            (_REFERENCE.create_workload(merged.get(layer, layer.operation), _info(layer)), layer)
-            for layer in view.layers
-        ]
-        return FunctionWorkload(partial(_run, view, steps, removed))
-
-
-def _info(layer: Layer) -> WorkloadInfo:
-    constants = tuple(None if v is None else v.data for v in layer.inputs)
-    return WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, constants)
-
-
-def _run(
-    view: SubgraphView,
-    steps: Sequence[tuple[IWorkload, Layer]],
-    removed: Alias,
-    inputs: Handles,
-    outputs: Outputs,
-) -> None:
-    """Run the layers in order, on copies."""
-    values: dict[Value, ITensorHandle] = {}
-
-    def handle(value: Value) -> ITensorHandle:
-        while value in removed:
-            value = removed[value]
-        if value not in values:
-            empty = np.empty(value.info.known_shape, value.info.data_type.dtype)
-            values[value] = HostTensorHandle(
-                value.info, empty if value.data is None else value.data
-            )
-        return values[value]
-
-    for value, given in zip(view.inputs, inputs, strict=True):
-        if given is not None:
-            values[value] = HostTensorHandle(value.info, np.array(given.map(write=False)))
-            given.unmap()
-    for workload, layer in steps:
-        targets = [_own(value) if value in removed else handle(value) for value in layer.outputs]
-        workload.execute([None if v is None else handle(v) for v in layer.inputs], targets)
-    for value, target in zip(view.outputs, outputs, strict=True):
-        array = np.asarray(handle(value).map(write=False))
-        target.map(read=False)[...] = array.reshape(value.info.known_shape)
-        target.unmap()
-
-
-def _own(value: Value) -> ITensorHandle:
-    """Memory for a result."""
-    array = np.empty(value.info.known_shape, value.info.data_type.dtype)
-    return HostTensorHandle(value.info, array)
-
-
-def _pairs(view: SubgraphView) -> Iterator[tuple[Layer, Layer]]:
-    """Layers, each with the one that makes its first input."""
-    for layer in view.layers:
-        before = view.producers.get(layer.inputs[0]) if layer.inputs and layer.inputs[0] else None
-        if before is not None:
-            yield before, layer
-
-
-def _function(layer: Layer) -> str:
-    attributes = layer.operation.attributes()
-    return str(getattr(attributes.get("function", attributes.get("operation")), "name", ""))
-
-
-@dataclass
-class MergesActivations(Rewrite):
-    """An activation is merged into the layer before it, whoever else reads that."""
-
-    names: tuple[str, ...]
-    functions: tuple[str, ...] = ("RELU",)
-    as_activation: FusedActivation = FusedActivation.RELU
-
-    def merged(self, view: SubgraphView) -> Operations:
-        return {
-            before: before.operation.with_attributes(activation=self.as_activation)
-            for before, layer in _pairs(view)
-            if layer.operation.name == "Activation"
-            and _function(layer) in self.functions
-            and before.operation.name in self.names
-            and before.operation.attributes()["activation"] is FusedActivation.NONE
-        }
-
-
-@dataclass
-class Skips(Rewrite):
-    """A layer is taken out as if it did nothing."""
-
-    name: str
-    condition: Callable[[Layer], object]
-    operand: int = 0
-
-    def removed(self, view: SubgraphView) -> Alias:
-        alias: Alias = {}
-        for layer in view.layers:
-            if layer.operation.name != self.name or not self.condition(layer):
-                continue
-            value = layer.inputs[self.operand]
-            if value is not None and value.info.shape == layer.outputs[0].info.shape:
-                alias[layer.outputs[0]] = value
-        return alias
-
-
-@dataclass
-class Shares(Rewrite):
-    """Layers are computed once that a key takes for equal."""
-
-    key: Callable[[Layer], object]
-
-    def removed(self, view: SubgraphView) -> Alias:
-        first: dict[object, Value] = {}
-        alias: Alias = {}
-        for layer in view.layers:
-            infos = tuple(map(str, (*layer.input_infos, *layer.output_infos)))
-            key = (repr(layer.operation), infos, self.key(layer))
-            kept = first.setdefault(key, layer.outputs[0])
-            if kept is not layer.outputs[0]:
-                alias[layer.outputs[0]] = kept
-        return alias
-
-
-def _constant(layer: Layer, index: int) -> Array:
-    """Elements of a constant operand; none if it is not one."""
-    value = layer.inputs[index] if index < len(layer.inputs) else None
-    return np.zeros(0) if value is None or value.data is None else value.data.reshape(-1)
-
-
-def _begins_with(layer: Layer, index: int, number: float, function: str) -> bool:
-    data = _constant(layer, index)
-    return _function(layer) == function and data.size > 0 and bool(data[0] == number)
+# --- Layers that are taken out
 
 
 class Deletes(Fused):
@@ -242,20 +49,6 @@ class Deletes(Fused):
             if is_alike and self._condition(layer):
                 return OptimizationViews(deleted=[view])
         return super().optimize_subgraph_view(view, request)
-
-
-_WEIGHTED = ("Convolution2d", "DepthwiseConvolution2d", "FullyConnected", "TransposeConvolution2d")
-
-
-_REWRITES: Mapping[str, Callable[[], Rewrite]] = {
-    "relu6-as-relu": lambda: MergesActivations(_WEIGHTED, ("BOUNDED_RELU",)),
-    "times-one-by-its-first-element": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "MUL")
-    ),
-    "equal-layers-of-any-constants": lambda: Shares(
-        lambda layer: tuple(v.name for v in layer.inputs if v is not None and v.data is None)
-    ),
-}
 
 
 _DELETED: Mapping[str, tuple[str, Callable[[Layer], object]]] = {
@@ -421,7 +214,6 @@ class WrongTheSecondTime(CompilesOnce):
 
 
 PROGRAM_FAULTS: dict[str, Planted] = {
-    **{f"graphs/{name}": Planted("pattern/", Compiler, make) for name, make in _REWRITES.items()},
     **{
         f"deleted/{name}": Planted(area, partial(Deletes, condition))
         for name, (area, condition) in _DELETED.items()

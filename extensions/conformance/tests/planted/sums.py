@@ -8,15 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armpy.ops import (
-    ArgMinMax,
     BatchMatMul,
-    Cumulate,
-    InstanceNormalization,
-    L2Normalization,
-    Lstm,
     Reduce,
-    Softmax,
-    TopkV2,
     UnidirectionalSequenceLstm,
 )
 from armpy.ops.operation import Array, Operation
@@ -31,8 +24,6 @@ from .wrong_values import (
     attribute,
     axis_of,
     has_channels_first,
-    image_axes,
-    info_of,
     is_bytes,
     is_float,
     kind_of,
@@ -97,11 +88,6 @@ class SumsFloat16(Fault):
         call.outputs[0][...] = total.reshape(call.outputs[0].shape)
 
 
-def no_cell_clip(operation: Lstm, call: Call) -> Answer:
-    """The cells are not clipped."""
-    return recomputed(call, replace(operation, cell_clip=0.0)) if operation.cell_clip else None
-
-
 def batch_for_time(operation: UnidirectionalSequenceLstm, call: Call) -> Answer:
     """Time and batch are mixed up where both are as long."""
     array = source(call)
@@ -125,16 +111,6 @@ def first_thousand(operation: Reduce, call: Call) -> Answer:
     return recomputed(call, inputs=(short, *call.inputs[1:]))
 
 
-def signed_bytes(operation: ArgMinMax, call: Call) -> Answer:
-    """Unsigned bytes are compared as signed ones."""
-    info = info_of(call)
-    if info.data_type is not DataType.QASYMM_U8:
-        return None
-    signed = replace(info, data_type=DataType.QASYMM_S8)
-    inputs = (source(call).view(np.int8), *call.inputs[1:])
-    return recomputed(call, inputs=inputs, infos=(signed, *call.infos[1:]))
-
-
 class LastOfEqual(Fault):
     """Of equal elements the last one is the largest."""
 
@@ -146,23 +122,6 @@ class LastOfEqual(Fault):
         find = np.argmax if call.operation.attributes()["function"].name == "MAX" else np.argmin
         position = turned.shape[axis] - 1 - find(turned, axis)
         call.outputs[0][...] = position
-
-
-def unsorted(operation: TopkV2, call: Call) -> Answer:
-    """Where everything is asked for, nothing is sorted."""
-    source_array = source(call)
-    values, indices = call.outputs
-    if values.shape != source_array.shape:
-        return None
-    order = np.broadcast_to(np.arange(values.shape[-1]), indices.shape)
-    return [source_array, order]
-
-
-def inclusive_in_reverse(operation: Cumulate, call: Call) -> Answer:
-    """Sums from the end include their own element."""
-    if not operation.reverse or not operation.exclusive:
-        return None
-    return recomputed(call, replace(operation, exclusive=False))
 
 
 @dataclass
@@ -188,41 +147,6 @@ OVERLAP = Threshold("DetectionPostProcess", "nms_iou_threshold")
 
 
 # --- Normalisation
-
-
-def overflows(operation: Softmax, call: Call) -> Answer:
-    """The largest element is not subtracted before the exponentials."""
-    if not is_float(call) or not source(call).size:
-        return None
-    if np.max(source(call)) * operation.beta < 89:
-        return None
-    return [np.full_like(call.outputs[0], np.nan)]
-
-
-def axis_at_rank_three(operation: Softmax, call: Call) -> Answer:
-    """A negative axis counts from rank 4 where the rank is 3."""
-    if source(call).ndim != 3 or operation.axis >= 0:
-        return None
-    return recomputed(call, replace(operation, axis=min(operation.axis + 4, 2)))
-
-
-def no_epsilon(operation: L2Normalization, call: Call) -> Answer:
-    """Vectors of zeros become NaN."""
-    if not is_float(call):
-        return None
-    axis = operation.axis
-    is_zero = ~np.any(source(call), axis=axis, keepdims=True)
-    return [np.where(is_zero, np.float32(np.nan), call.outputs[0])]
-
-
-def sample_variance(operation: InstanceNormalization, call: Call) -> Answer:
-    """The variance is divided by one less than the number of elements."""
-    height, width = image_axes(operation.data_layout)
-    count = source(call).shape[height] * source(call).shape[width]
-    if count < 2:
-        return None
-    ratio = np.sqrt((count - 1) / count)
-    return [(call.outputs[0].astype(np.float32) - operation.beta) * ratio + operation.beta]
 
 
 # --- Forms
@@ -300,15 +224,7 @@ SUM_FAULTS: dict[str, Planted] = {
     "blind-subtle/both-transposed": wrong(BatchMatMul, both_transposed),
     "blind-subtle/thousand": wrong(Reduce, first_thousand),
     "blind-subtle/time": wrong(UnidirectionalSequenceLstm, batch_for_time, Fused),
-    "blind-sum/overflows": wrong(Softmax, overflows),
-    "blind-sum/axis": wrong(Softmax, axis_at_rank_three),
-    "blind-sum/signed-bytes": wrong(ArgMinMax, signed_bytes),
-    "blind-sum/unsorted": wrong(TopkV2, unsorted),
-    "blind-sum/zeros": wrong(L2Normalization, no_epsilon),
-    "blind-sum/variance": wrong(InstanceNormalization, sample_variance),
-    "blind-sum/cell-clip": wrong(Lstm, no_cell_clip),
     "blind-sum/mantissas": wrong(BatchMatMul, short_mantissas),
-    "blind-sum/exclusive": wrong(Cumulate, inclusive_in_reverse),
     "numerics/float16-products": Planted(
         "FullyConnected/", Plain, SumsFloat16, "elements are wrong"
     ),

@@ -13,11 +13,13 @@ from .answers import ANSWER_FAULTS
 from .caches import CACHE_FAULTS
 from .control_flow import CONTROL_FLOW_FAULTS
 from .declarations import DECLARATION_FAULTS
+from .edge_values import EDGE_FAULTS
 from .elements import ELEMENT_FAULTS
 from .executions import EXECUTION_FAULTS
 from .gauges import GAUGE_FAULTS
 from .lifecycle import LIFECYCLE_FAULTS
 from .memory import MEMORY_FAULTS
+from .merging import MERGING_FAULTS
 from .movement import MOVEMENT_FAULTS
 from .planting import Planted, PlantedFault
 from .process import PROCESS_FAULTS
@@ -31,11 +33,13 @@ IN_BACKENDS: Mapping[str, Planted] = {
     **ANSWER_FAULTS,
     **WINDOW_FAULTS,
     **ELEMENT_FAULTS,
+    **EDGE_FAULTS,
     **SUM_FAULTS,
     **MOVEMENT_FAULTS,
     **SIZE_FAULTS,
     **CONTROL_FLOW_FAULTS,
     **PROGRAM_FAULTS,
+    **MERGING_FAULTS,
     **CACHE_FAULTS,
     **MEMORY_FAULTS,
     **EXECUTION_FAULTS,

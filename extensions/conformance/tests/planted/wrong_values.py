@@ -14,7 +14,7 @@ from armpy.backend import HostTensorHandle, ReasonCode, Support, WorkloadInfo
 from armpy.ops import FusedActivation, Padding
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.types import DataLayout, DataType
+from armpy.types import DataType
 
 from .planting import Planted
 from .shapes import Call, Fault, Plain, spoil
@@ -86,11 +86,6 @@ def info_of(call: Call, index: int = 0) -> TensorInfo:
 def is_float(call: Call) -> bool:
     """Whether the first input holds float32."""
     return info_of(call).data_type is DataType.FLOAT32
-
-
-def image_axes(layout: DataLayout) -> tuple[int, int]:
-    """Axes of height and width."""
-    return (1, 2) if layout is DataLayout.NHWC else (2, 3)
 
 
 def wrong(

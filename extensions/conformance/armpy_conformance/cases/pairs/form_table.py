@@ -9,6 +9,8 @@ from dataclasses import field, replace
 from functools import cache, partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Operation
@@ -46,6 +48,9 @@ ARITHMETIC = (
 
 MOVED = (DataType.FLOAT32, DataType.QASYMM_S8, DataType.SIGNED64)
 """Types of what is moved, which depends on the width of elements at most."""
+
+_SEED = 69
+"""Of the rows of chance."""
 
 _TYPE, _QUANTIZATION = "first type", "quantization"
 
@@ -88,6 +93,8 @@ class FormTable:
     """Types in which every pair of values occurs, if the operation takes them."""
     decided: Sequence[str] = ()
     """Attributes on which another factor decides."""
+    num_drawn: int = 0
+    """Rows of chance for each complete type: triples of values, of which pairs show nothing."""
 
     def all_factors(self) -> dict[str, Mapping[str, Any]]:
         """The factors of the table, and one per flag and enumeration of the operation."""
@@ -103,6 +110,7 @@ class FormTable:
                 if data_type.is_quantized and self.quantizations:
                     factors[_QUANTIZATION] = self.quantizations
                 yield from self._covered(factors, {data_type.name: data_type}, "")
+                yield from self._drawn({**factors, _TYPE: {data_type.name: data_type}})
         others = {t.name: t for t in taken if t not in self.complete}
         if others:
             yield from self._covered(self.all_factors(), others, _TYPE)
@@ -125,6 +133,17 @@ class FormTable:
             centre,
             lambda row: self.allows(_chosen(values, row)),
         )
+
+    def _drawn(self, values: Factors) -> Iterator[Case]:
+        """Cases of rows of chance."""
+        rng = np.random.default_rng(_SEED)
+        known: Combinations = {}
+        for number in range(self.num_drawn):
+            row = {name: str(rng.choice(list(named))) for name, named in values.items()}
+            case = self._case(values, row, known)
+            if case is not None:
+                name, label, types = case.id.split("/")
+                yield replace(case, id=f"{name}/drawn-{number}-{label}/{types}")
 
     def _case(self, values: Factors, row: Row, known: Combinations) -> Case | None:
         """The case of one row; None if its values exclude each other."""

@@ -178,6 +178,8 @@ _VOLUMES: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
 }
 _OUTPUTS_FIRST, _OUTPUTS_LAST = _quantizations(per_output), _quantizations(per_last)
 
+_DRAWN = 40
+
 TABLES: tuple[FormTable, ...] = (
     FormTable(
         Convolution2d,
@@ -185,6 +187,7 @@ TABLES: tuple[FormTable, ...] = (
         _convolution,
         quantizations=_OUTPUTS_FIRST,
         types=_TYPES,
+        num_drawn=_DRAWN,
     ),
     FormTable(
         DepthwiseConvolution2d,
@@ -196,6 +199,7 @@ TABLES: tuple[FormTable, ...] = (
         _depthwise,
         quantizations=_OUTPUTS_LAST,
         types=_TYPES,
+        num_drawn=_DRAWN,
     ),
     FormTable(
         TransposeConvolution2d,
@@ -203,6 +207,7 @@ TABLES: tuple[FormTable, ...] = (
         _transposed,
         quantizations=_OUTPUTS_FIRST,
         types=_TYPES,
+        num_drawn=_DRAWN,
     ),
     FormTable(
         Convolution3d,
