@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,9 +31,12 @@ from armpy.plugins.proxy.guard import keeps_programs
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.trust import TRUSTED
 from armpy_conformance.backend_under_test import BackendUnderTest, specialized
+from armpy_conformance.cases import sample_cases
+from armpy_conformance.cases.every_bit import ALL_BITS
 from armpy_conformance.cases.patterns import kit_patterns
 from armpy_conformance.contract.attribute_cases import attribute_cases, side_by_side
 from armpy_conformance.contract.case import NotApplicableError, NothingToKeepError, check
+from armpy_conformance.contract.growth import Repetition, check_growth
 from armpy_conformance.contract.networks import Bench, sample_bench, samples, with_constants
 from armpy_conformance.contract.networks import bench as made_bench
 
@@ -164,8 +168,20 @@ def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
     pairs = with_constants(subject)  # whose programs must not be taken for each other's
     cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
     with _temporary_folder() as folder:
-        for number, case in enumerate(cases):
-            _check_saved(subject, sample_bench(subject, case), Path(folder, f"{number}.armpy"))
+        paths = [Path(folder, f"{number}.armpy") for number in range(len(cases))]
+        benches = [sample_bench(subject, case) for case in cases]
+        for bench, path in zip(benches, paths, strict=True):
+            _check_saved(subject, bench, path)
+        load = partial(_uses_of_file, subject.options, benches[0], paths[0], "loaded again")
+        check_growth(
+            Repetition(
+                load, "loads of a compiled model", _LOADS, object_bytes=1 << 16, budget_s=0.2
+            )
+        )
+
+
+_LOADS = 12
+"""Loads of a file after which nothing of them may be open: files, threads, processes."""
 
 
 def _check_saved(subject: BackendUnderTest, bench: Bench, path: Path) -> None:
@@ -228,7 +244,9 @@ def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
 
 def _by_operation(subject: BackendUnderTest) -> Iterator[Bench]:
     """Networks of the layers of one operation each that the backend takes."""
-    for cases in attribute_cases().values():
+    every = attribute_cases()
+    exact = (c for c in sample_cases() if c.id.partition("/")[2].startswith(ALL_BITS))
+    for cases in (*every.values(), *((case,) for case in exact)):
         supported = [case for case in cases if subject.takes(specialized(case))]
         if supported:
             yield side_by_side(subject, supported)

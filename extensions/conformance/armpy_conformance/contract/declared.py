@@ -10,11 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from armpy.backend import (
     Capability,
     DeviceFigures,
+    NetworkResources,
     OptionScope,
     PerformanceFigures,
     PreparationRequest,
     ReasonCode,
     Support,
+    TensorHandleFactoryRegistry,
 )
 from armpy.backend.options import default_options
 from armpy.graph import Layer
@@ -169,6 +171,18 @@ def capabilities_are_of_their_types(subject: BackendUnderTest) -> None:
         )
         right = spellings.get(str(name).lower().replace("_", ""), str(name))
         check(right == str(name), f"the capability {str(name)!r} is to be written {right!r}")
+
+
+def preferences_can_be_met(subject: BackendUnderTest) -> None:
+    """Each preferred factory of tensors is registered for some network."""
+    backend = subject.raw_backend
+    registry = TensorHandleFactoryRegistry()
+    backend.register_tensor_handle_factories(registry, NetworkResources())
+    for factory_id in backend.get_handle_factory_preferences():
+        check(
+            registry.get_factory(factory_id) is not None,
+            f"get_handle_factory_preferences has '{factory_id}', which no factory is called",
+        )
 
 
 def threads_get_the_same_facts(subject: BackendUnderTest) -> None:

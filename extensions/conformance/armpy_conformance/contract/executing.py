@@ -43,6 +43,13 @@ from armpy_conformance.differential_run import other_feeds
 _LAYERS = 5
 _WAIT_S = 20.0
 
+_AGAIN_S = 2.0
+"""Time limit of a second wait for something that has ended."""
+
+_SHORT_S = 0.001
+_LATE_S = 0.009
+"""How much longer the shortest of some waits may take."""
+
 LONG_S = 0.2
 """How long an execution takes that is worth stopping."""
 
@@ -111,25 +118,36 @@ def queued_executions_keep_their_order(subject: BackendUnderTest) -> None:
     """Layers that are enqueued one after the other run in this order, and end when they say so."""
     driven = _chained(subject)
     memory = driven.memory()
+    waits_s: list[float] = []
     with driven.held():
         for feeds in _feeds(driven) * 3:
             memory.feed(feeds)
             completions = memory.enqueue()
             if not completions:
                 raise NothingToKeepError("its executions have ended when enqueue returns")
-            for completion in reversed(completions):  # the last one first: all others have ended
+            last, *others = reversed(completions)
+            waits_s.append(_check_end(last))
+            for completion in others:  # which have ended with the last one
                 _check_end(completion)
             trial = bench(subject, driven.bench.graph, feeds)
             trial.check(memory.read(), "of layers that were enqueued one after the other")
     memory.release()
+    check(
+        min(waits_s) <= _SHORT_S + _LATE_S,
+        f"wait({_SHORT_S}) takes {min(waits_s) * 1e3:.0f} ms or more. Expected about 1 ms",
+    )
 
 
-def _check_end(completion: ICompletion) -> None:
-    """Check that a completion reports the end, repeatedly."""
+def _check_end(completion: ICompletion) -> float:
+    """Check that a completion reports the end, repeatedly; seconds of a wait for 1 ms."""
     soon = completion.wait(0.0)
     check(isinstance(soon, bool), f"wait(0.0) returns {soon!r}")
+    started = time.perf_counter()
+    completion.wait(_SHORT_S)
+    waited_s = time.perf_counter() - started
     check(completion.wait() is True, "wait() without a limit returns before the end")
     check(completion.wait(0.0) is True, "wait(0.0) returns False for an execution that has ended")
+    return waited_s
 
 
 def cancelled_completions_come_to_an_end(subject: BackendUnderTest) -> None:
@@ -186,17 +204,31 @@ def failures_are_reported(subject: BackendUnderTest) -> None:
     spoilt = [_Unusable(h.info) if h is not None else None for h in inputs]
     with driven.held():
         for method in ("execute", "enqueue", "bind"):
+            completion: ICompletion | None = None
             try:
                 outcome = getattr(step.workload, method)(spoilt, outputs)
                 if method == "bind":
                     outcome = outcome()
-                if isinstance(outcome, ICompletion):
-                    outcome.wait(_WAIT_S)
+                completion = outcome if isinstance(outcome, ICompletion) else None
+                if completion is not None:
+                    completion.wait(_WAIT_S)
             except Exception:  # noqa: BLE001 - any error reports the failure
+                if completion is not None:
+                    _check_failed(completion)
                 continue
             raise ViolationError(f"{method} accepts an invalid input")
     driven.run(memory, "after an execution that could not be done")
     memory.release()
+
+
+def _check_failed(completion: ICompletion) -> None:
+    """Check that a failure is reported to each one that waits."""
+    try:
+        has_ended = completion.wait(_AGAIN_S)
+    except Exception:  # noqa: BLE001 - any error reports the failure
+        return
+    now = "as if it had succeeded" if has_ended else "only at its limit"
+    raise ViolationError(f"a second wait for an execution that has failed returns {now}")
 
 
 def _long(subject: BackendUnderTest) -> tuple[Driven, ExecutionTensors]:
@@ -355,7 +387,7 @@ def _stopped(
 
 def executions_stop_when_they_are_cancelled(subject: BackendUnderTest) -> None:
     """A long execution raises within 10 ms of its cancellation; the kit allows for load."""
-    _check_stops(subject, is_bound=False)
+    _check_stops(subject)
 
 
 def bound_executions_stop_as_well(subject: BackendUnderTest) -> None:
@@ -363,19 +395,26 @@ def bound_executions_stop_as_well(subject: BackendUnderTest) -> None:
     _check_stops(subject, is_bound=True)
 
 
-def _check_stops(subject: BackendUnderTest, *, is_bound: bool) -> None:
+def _check_stops(
+    subject: BackendUnderTest, *, is_bound: bool = False, has_deadline: bool = False
+) -> None:
     """Stop some executions, and record the errors raised and their times."""
     driven, memory = _long(subject)
     stops: list[_Stop] = []
     # Other load can only delay a stop: two quick ones suffice.
     while len(stops) < _ATTEMPTS and sum(stop.is_soon for stop in stops) < _ENOUGH:
-        stops.append(_stopped(driven, memory, is_bound=is_bound))
-    _check_errors(stops, ExecutionCancelledError)
-    after_s = sorted(stop.after_s for stop in stops if stop.error is not None)[:_ENOUGH][-1]
+        stops.append(_stopped(driven, memory, is_bound=is_bound, has_deadline=has_deadline))
+    _check_errors(stops, ExecutionTimeoutError if has_deadline else ExecutionCancelledError)
+    times_s = sorted(stop.after_s for stop in stops if stop.error is not None)
+    after_s = times_s[:_ENOUGH][-1]
     check(
         after_s <= STOP_S,
-        f"a cancelled execution stops after {after_s * 1e3:.0f} ms. Expected 10 ms, or at most "
+        f"a stopped execution ends after {after_s * 1e3:.0f} ms. Expected 10 ms, or at most "
         f"{STOP_S * 1e3:.0f} on a machine that has other things to do",
+    )
+    check(
+        times_s[0] >= -_LATE_S,
+        f"an execution stops {-times_s[0] * 1e3:.0f} ms before it is stopped",
     )
     memory.release()
 
@@ -390,11 +429,8 @@ def _check_errors(stops: Sequence[_Stop], kind: type[ArmpyError]) -> None:
 
 
 def deadlines_differ_from_cancellations(subject: BackendUnderTest) -> None:
-    """Executions that stop at their deadline raise an ExecutionTimeoutError."""
-    driven, memory = _long(subject)
-    stops = [_stopped(driven, memory, has_deadline=True) for _ in range(2)]
-    _check_errors(stops, ExecutionTimeoutError)
-    memory.release()
+    """Executions stop at their deadline, not before it, with an ExecutionTimeoutError."""
+    _check_stops(subject, has_deadline=True)
 
 
 def executions_after_a_stopped_one_are_right(subject: BackendUnderTest) -> None:
@@ -410,3 +446,6 @@ def executions_after_a_stopped_one_are_right(subject: BackendUnderTest) -> None:
             same = array.tobytes() == wanted[name].tobytes()
             check(same, f"after an execution was stopped, the output '{name}' is another one")
     memory.release()
+    for case in samples(subject):
+        driven = Driven(backend_of_runtime(subject), sample_bench(subject, case))
+        driven.run(driven.memory(), "prepared after an execution was stopped")

@@ -17,6 +17,13 @@ _REPEATS = 20
 _MANY = 40
 """Networks that are loaded together."""
 
+_TIMED = 20
+"""Executions of which the shortest counts, as others are delayed by the machine."""
+
+_MOST_ROUNDS = 40
+_BUSY_S = 0.5
+_SLOWER_S = 0.0005
+
 _REST_S = 1.1
 """Time without executions, after which devices go to sleep."""
 
@@ -127,3 +134,34 @@ def several_runtimes(subject: BackendUnderTest) -> None:
     del first
     bench.run(second, second_id, "after another runtime has gone")
     second.unload_network(second_id)
+
+
+def executions_stay_as_fast(subject: BackendUnderTest) -> None:
+    """After hundreds of executions one takes as long as before them."""
+    bench = sample_bench(subject, samples(subject)[0])
+    runtime, feeds = subject.runtime, dict(bench.feeds)
+    network_id = runtime.load_network(bench.graph)
+
+    def least_s() -> float:
+        """The shortest of some executions."""
+        durations = []
+        for _ in range(_TIMED):
+            started = time.perf_counter()
+            runtime.enqueue_workload(network_id, feeds)
+            durations.append(time.perf_counter() - started)
+        return min(durations)
+
+    least_s()
+    first_s = last_s = least_s()
+    end_s = time.perf_counter() + _BUSY_S
+    for _ in range(_MOST_ROUNDS):
+        last_s = least_s()
+        if time.perf_counter() > end_s:
+            break
+    last_s = min(last_s, least_s())
+    runtime.unload_network(network_id)
+    check(
+        last_s <= 2 * first_s + _SLOWER_S,
+        f"executions of {bench.operations} take {last_s * 1e6:.0f} us in the end, and "
+        f"{first_s * 1e6:.0f} us at first: each looks at all before it",
+    )

@@ -8,13 +8,16 @@ from dataclasses import replace
 
 from armpy.backend import BackendOption, OptionScope, PreparationRequest
 from armpy.compiler import specialize
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime
 from armpy.graph import Graph
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract.case import NothingToKeepError, ViolationError, check
 from armpy_conformance.contract.driven import backend_of_runtime, options_of
 from armpy_conformance.contract.networks import sample_bench, samples
+
+_LARGEST_END = 100
+"""Larger ends of ranges are sizes and numbers of threads that no machine has."""
 
 
 def _declared(subject: BackendUnderTest) -> tuple[BackendOption, ...]:
@@ -57,9 +60,12 @@ def choices_are_accepted(subject: BackendUnderTest) -> None:
     """Every choice and every bound of an option works, or is refused as the machine lacks it.
 
     A backend may also take fewer layers with it, as it then says when it is asked about them.
+    Some choice beside the default has to work, unless the machine has no device for the others.
     """
     bench = sample_bench(subject, samples(subject)[0])
     for option in _declared(subject):
+        others = [value for value in allowed_values(option) if value != option.default]
+        refusals: list[ArmpyError] = []
         for value in allowed_values(option):
             try:
                 runtime = _runtime(subject, {option.name: value})
@@ -70,9 +76,16 @@ def choices_are_accepted(subject: BackendUnderTest) -> None:
                     is_named or _refuses_layers(subject, bench.graph, {option.name: value}),
                     f"{option.name} = {value!r} is refused, and not by name: {error}",
                 )
+                refusals.append(error)
                 continue
             bench.run(runtime, network_id, f"with {option.name} = {value!r}")
             runtime.unload_network(network_id)
+        is_useless = len(refusals) == len(others) > 0
+        is_lacking = any(isinstance(error, BackendUnavailableError) for error in refusals)
+        check(
+            not is_useless or is_lacking,
+            f"no value of {option.name} but its default can be used: {refusals[-1:]}",
+        )
 
 
 def _refuses_layers(subject: BackendUnderTest, graph: Graph, values: Mapping[str, object]) -> bool:
@@ -94,7 +107,8 @@ def allowed_values(option: BackendOption) -> list[object]:
         return list(option.choices)
     if isinstance(option.default, bool):
         return [False, True]
-    return [type(option.default)(option.minimum)] if option.minimum is not None else []
+    ends = [option.minimum, option.maximum]
+    return [type(option.default)(end) for end in ends if end is not None and end <= _LARGEST_END]
 
 
 def wrong_values_are_refused(subject: BackendUnderTest) -> None:

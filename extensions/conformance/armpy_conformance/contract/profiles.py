@@ -22,6 +22,11 @@ from armpy_conformance.contract.driven import Driven, ExecutionTensors, backend_
 from armpy_conformance.contract.networks import sample_bench, samples
 
 _SLACK_US = 1000.0
+_APART_S = 0.005
+"""Time before an execution, so that events of an earlier one are not taken for its own."""
+
+_LEAST_IDENT = 1 << 16
+"""Identifiers of threads are addresses; smaller numbers are positions or the system's own."""
 
 
 class Record(IBackendProfiling):
@@ -120,13 +125,20 @@ def counters_are_declared(subject: BackendUnderTest) -> None:
 
 
 def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
-    """Measured events lie within the network's execution, by the clock of the core."""
+    """Events lie within their execution by the core's clock, in threads that exist, named alike."""
     network = _profiled(subject)
     network.events()
+    time.sleep(_APART_S)
     started_us = time.perf_counter() * 1e6
     network.run("while it is profiled")
     ended_us = time.perf_counter() * 1e6
-    for event in network.events():
+    threads = {thread.native_id for thread in threading.enumerate()}
+    for event in (events := network.events()):
+        check(
+            not event.thread or (event.thread > _LEAST_IDENT and event.thread not in threads),
+            f"'{event.name}' took place in the thread {event.thread}, which is no number of "
+            "threading.get_ident",
+        )
         end_us = event.start_us + event.duration_us
         is_inside = started_us - _SLACK_US <= event.start_us and end_us <= ended_us + _SLACK_US
         check(
@@ -134,6 +146,17 @@ def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
             f"'{event.name}' took place from {event.start_us:.0f} to {end_us:.0f} us, "
             f"the execution from {started_us:.0f} to {ended_us:.0f}",
         )
+    network.run("while it is profiled")
+    again = network.events()
+    check(
+        _names(events) == _names(again),
+        f"two executions have events of other names: {_names(events)}, then {_names(again)}",
+    )
+
+
+def _names(events: Sequence[Measurement]) -> list[str]:
+    """Names of events, each once."""
+    return sorted({event.name for event in events})
 
 
 def networks_are_measured_apart(subject: BackendUnderTest) -> None:

@@ -29,7 +29,7 @@ def executions_go_on_for_long(subject: BackendUnderTest) -> None:
     for case in samples(subject):
         both = unlike_benches(subject, case) or (sample_bench(subject, case),) * 2
         network_id = subject.runtime.load_network(both[0].graph)
-        with _ticks() as ticks:
+        with ticking(_TICK_S) as ticks:
             calls = [_timed(subject, network_id, both[k % 2], k) for k in range(subject.soak)]
         subject.runtime.unload_network(network_id)
         _check_calls(calls, ticks, both[0].operations)
@@ -48,13 +48,13 @@ def _timed(
 
 
 @contextmanager
-def _ticks() -> Iterator[list[float]]:
-    """Times at which another thread was awake, which shows when the whole machine stalls."""
+def ticking(period_s: float) -> Iterator[list[float]]:
+    """Times at which another thread was awake: it sleeps for a period, again and again."""
     ticks: list[float] = []
     is_over = threading.Event()
 
     def tick() -> None:
-        while not is_over.wait(_TICK_S):
+        while not is_over.wait(period_s):
             ticks.append(time.perf_counter())
 
     thread = threading.Thread(target=tick, name="armpy-kit-ticks", daemon=True)

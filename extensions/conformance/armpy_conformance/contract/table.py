@@ -40,6 +40,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         declared.free_memory_is_plausible,
         declared.diagnosis_is_lines,
         declared.capabilities_are_of_their_types,
+        declared.preferences_can_be_met,
         declared.threads_get_the_same_facts,
     ),
     # Before other rules use the backend: its first use may change settings.
@@ -62,6 +63,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         lifecycle.several_networks_at_once,
         lifecycle.many_networks_at_once,
         lifecycle.executions_after_a_rest_are_right,
+        lifecycle.executions_stay_as_fast,
         soak.executions_go_on_for_long,
         lifecycle.several_runtimes,
     ),
@@ -78,6 +80,8 @@ _RULES: dict[str, tuple[Check, ...]] = {
         threads.threads_mix_networks_and_executions,
         threads.threads_race_every_operation,
         threads.threads_load_networks,
+        threads.many_threads_share_a_network,
+        threads.other_threads_go_on,
     ),
     "memory": (memory.manager_can_be_used_again, memory.memory_is_held_while_running),
     "options": (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case
+from armpy_conformance.contract.case import NothingToKeepError, ViolationError
+from armpy_conformance.contract.demanding import enlarged, enlarged_bytes, is_taken
 from armpy_conformance.contract.every_operation import one_of_each, unlike_benches
 from armpy_conformance.contract.loops import flow_feeds, taken_cases
 from armpy_conformance.contract.networks import (
@@ -26,14 +29,25 @@ from armpy_conformance.contract.networks import (
     samples,
     with_constants,
 )
+from armpy_conformance.contract.soak import ticking
 from armpy_conformance.differential_run import is_value
 
 _THREADS = 4
+_MANY_THREADS = 32
+_FEW_RUNS = 4
 _RUNS_PER_THREAD = 16
 _RUNS_PER_OPERATION = 16
 _SWITCH_INTERVAL_S = 1e-6
 _MOST_FLOWS = 3
 _LAYERS = 4
+
+_LARGE_BYTES = 1 << 20
+_LEAST_S = 0.008
+"""Executions that are shorter need not let others go on."""
+
+_TICK_S = 0.001
+_TRIES = 6
+"""Executions during all of which others must have stood still: the machine may be busy."""
 
 
 @contextmanager
@@ -196,16 +210,69 @@ def threads_load_networks(subject: BackendUnderTest) -> None:
         in_threads(work)
 
 
-def in_threads(work: Callable[[int], None]) -> None:
+def many_threads_share_a_network(subject: BackendUnderTest) -> None:
+    """Executions of one network by as many threads as servers have, with different inputs."""
+    runtime = subject.runtime
+    single = sample_bench(subject, samples(subject)[0])
+    shared = _shared(subject, single.graph, [single.feeds])
+    network_id = runtime.load_network(single.graph)
+
+    def work(thread: int) -> None:
+        for _ in range(_FEW_RUNS):
+            shared.of(thread).run(runtime, network_id, f"run by {_MANY_THREADS} threads")
+
+    in_threads(work, _MANY_THREADS)
+    runtime.unload_network(network_id)
+
+
+def other_threads_go_on(subject: BackendUnderTest) -> None:
+    """An execution that takes milliseconds lets other threads of the interpreter go on."""
+    has_any = False
+    for case in samples(subject):
+        once = enlarged_bytes(case, 1)
+        with suppress(ArmpyError):  # the operation or the backend refuses larger inputs
+            larger = enlarged(case, -(-_LARGE_BYTES // once)) if once else case
+            if is_taken(subject, larger):
+                has_any |= _check_others(subject, larger)
+    if not has_any:
+        raise NothingToKeepError("its executions take less than some milliseconds")
+
+
+def _check_others(subject: BackendUnderTest, case: Case) -> bool:
+    """Check that another thread is awake during executions; whether these take long enough."""
+    runtime, feeds = subject.runtime, case.feeds()
+    network_id = runtime.load_network(case.graph())
+    runtime.enqueue_workload(network_id, feeds)  # the first one may prepare something
+    try:
+        for _ in range(_TRIES):
+            with ticking(_TICK_S) as ticks:
+                started = time.perf_counter()
+                runtime.enqueue_workload(network_id, feeds)
+                ended = time.perf_counter()
+            if ended - started < _LEAST_S:
+                return False
+            if any(started + _TICK_S < tick < ended - _TICK_S for tick in ticks):
+                return True
+    finally:
+        runtime.unload_network(network_id)
+    raise ViolationError(
+        f"other threads of the interpreter stand still while {case.operation.name} is executed, "
+        f"for {(ended - started) * 1e3:.0f} ms. Release its lock in native code"
+    )
+
+
+def in_threads(work: Callable[[int], None], num_threads: int = _THREADS) -> None:
     """Run the same in several threads at once; the first thing raised is raised here.
 
     Parameters
     ----------
     work : callable
         Is given the number of its thread.
+    num_threads : int
+        Number of threads.
     """
     raised: list[Exception] = []
-    barrier = threading.Barrier(_THREADS)
+    barrier = threading.Barrier(num_threads)
 
     def run(number: int) -> None:
         barrier.wait()
@@ -214,7 +281,7 @@ def in_threads(work: Callable[[int], None]) -> None:
         except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
             raised.append(error)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(_THREADS)]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(num_threads)]
     with hurried():
         for thread in threads:
             thread.start()

@@ -28,7 +28,7 @@ def a_whole_life_changes_nothing(subject: BackendUnderTest) -> None:
 
 
 def no_files_are_left(subject: BackendUnderTest) -> None:
-    """A process leaves no files in the working, home and temporary directories.
+    """A process leaves no files in its working, home and temporary directories, or shared memory.
 
     What is kept for later goes to a folder below ``~/.cache``, or where an option says.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import codecs
+import copyreg
 import ctypes
 import decimal
 import faulthandler
@@ -31,14 +32,18 @@ import numpy as np
 _PROCESS = Path("/proc/self")
 
 _SHARED_MODULES = (
-    *("builtins", "codecs", "collections", "copy", "ctypes", "functools", "hashlib", "http.client"),
-    *("importlib", "inspect", "io", "itertools", "json", "logging", "math", "multiprocessing"),
-    *("os", "os.path", "pathlib", "pickle", "random", "re", "select", "shutil", "signal", "socket"),
-    *("ssl", "struct", "subprocess", "tempfile", "threading", "time", "traceback"),
-    *("urllib.request", "uuid", "warnings", "weakref", "zipfile", "zlib"),
+    *("builtins", "codecs", "collections", "copy", "copyreg", "ctypes", "functools", "hashlib"),
+    *("http.client", "importlib", "inspect", "io", "itertools", "json", "logging", "math"),
+    *("multiprocessing", "os", "os.path", "pathlib", "pickle", "random", "re", "select", "shutil"),
+    *("signal", "socket", "ssl", "struct", "subprocess", "tempfile", "threading", "time"),
+    *("traceback", "urllib.request", "uuid", "warnings", "weakref", "zipfile", "zlib"),
     *("numpy", "numpy.linalg", "numpy.random", "numpy.testing"),
 )
 """Modules whose functions every library of a process shares."""
+
+
+_SHARED_ROOTS = frozenset((*sys.stdlib_module_names, "numpy"))
+"""Packages whose classes are pickled alike by all libraries of a process."""
 
 
 def interpreter_state() -> Mapping[str, object]:
@@ -161,6 +166,11 @@ def _of_modules() -> Mapping[str, object]:
             logging.getLogger("armpy").propagate,
             tuple(logging.getLogger("armpy").handlers),
         ),
+        "copyreg.dispatch_table": {
+            kind: id(function)
+            for kind, function in copyreg.dispatch_table.items()
+            if kind.__module__.partition(".")[0] in _SHARED_ROOTS
+        },
         "np.getbufsize()": np.getbufsize(),
         "builtins": frozenset(vars(builtins)) - {"_"},
     }
@@ -182,6 +192,10 @@ def _trapped_exceptions() -> Callable[[], int] | None:
     return None
 
 
+_GET_DUMPABLE = 3
+"""Of Linux's ``prctl``."""
+
+
 def _of_system() -> Mapping[str, object]:
     """What the operating system has for the process: streams, timers, scheduling, names."""
     state: dict[str, object] = {}
@@ -198,9 +212,16 @@ def _of_system() -> Mapping[str, object]:
     if hasattr(os, "sched_getscheduler"):
         with suppress(OSError):
             state["the scheduling policy"] = os.sched_getscheduler(0)
-    for name in ("comm", "oom_score_adj", "timerslack_ns"):
+    for name in ("comm", "oom_score_adj", "timerslack_ns", "coredump_filter", "personality"):
         with suppress(OSError):
             state[f"the process's {name}"] = (_PROCESS / name).read_text("utf-8", "replace")
+    with suppress(OSError, AttributeError, TypeError):  # the system has none
+        is_dumped = ctypes.CDLL(None).prctl(_GET_DUMPABLE, 0, 0, 0, 0)
+        state["whether the process has a core dump"] = is_dumped
+    with suppress(ValueError):  # in another thread than the main one
+        descriptor = signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(descriptor)
+        state["the wakeup descriptor of signals"] = descriptor
     with suppress(OSError):
         status_text = (_PROCESS / "status").read_text("ascii", "replace")
         lines = status_text.splitlines()

@@ -55,6 +55,8 @@ _IDLE_TRIES = 3
 
 _PLACES = ("the working directory", "the home directory", "the temporary directory")
 
+_SHARED_MEMORY = "/dev/shm"
+
 _IN_HOME = (".cache",)
 """Folders of the home directory that are made for what programs keep."""
 
@@ -116,6 +118,7 @@ def observe(
         for place in places:
             place.mkdir()
         request = _Request(backend_id, options, tuple(cases))
+        shared_before = _in_shared_memory()
         (folder / "request").write_bytes(pickle.dumps(request))
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
@@ -136,6 +139,7 @@ def observe(
             label: sorted(_files_in(place, _IN_HOME if place.name == "home" else ()))
             for label, place in zip(_PLACES, places, strict=True)
         }
+        files[_SHARED_MEMORY] = sorted(_unused(_in_shared_memory() - shared_before))
         text = (folder / "output").read_text("utf-8", "replace")
     problem = str(report.get("problem", "" if report else "it has given no report"))
     return OwnProcess(
@@ -193,6 +197,24 @@ def _files_in(place: Path, allowed: Sequence[str]) -> Iterator[str]:
         relative = path.relative_to(place)
         if not path.is_dir() and relative.parts[0] not in allowed:
             yield relative.as_posix()
+
+
+def _in_shared_memory() -> set[str]:
+    """Names of the user's files in shared memory; none where the system has no such folder."""
+    with suppress(OSError, AttributeError):
+        folder = os.scandir(_SHARED_MEMORY)
+        return {entry.name for entry in folder if entry.stat().st_uid == os.getuid()}
+    return set()
+
+
+def _unused(names: set[str]) -> Iterator[str]:
+    """Those of some files in shared memory that no process has open or mapped any more."""
+    used: set[str] = set()
+    for process in Path("/proc").glob("[0-9]*") if names else ():
+        with suppress(OSError):  # it has ended, or is another user's
+            used |= {name for name in names if name in (process / "maps").read_text("utf-8")}
+            used |= {Path(os.readlink(link)).name for link in (process / "fd").iterdir()}
+    yield from names - used
 
 
 def live(folder: str) -> None:  # pragma: no cover - runs in the process

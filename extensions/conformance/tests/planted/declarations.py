@@ -15,11 +15,13 @@ from armpy.backend import (
     DeviceInfo,
     IBackendInternal,
     ILayerSupport,
+    OptionValues,
     PerformanceFigures,
     PreparationRequest,
     ReasonCode,
     Support,
 )
+from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import Layer
 from armpy.ops import Activation, Convolution2d, ElementwiseBinary, Softmax
 from armpy.ops.operation import OperandInfos, Operation
@@ -162,6 +164,39 @@ class Renamed(FakeBackend):
         return super().get_devices()
 
 
+class PrefersNothing(Plain):
+    """Prefers a factory of tensors that it never registers."""
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        return ["Planted/pinned", *super().get_handle_factory_preferences()]
+
+
+class Unusable(Plain):
+    """Declares a choice that it does not know."""
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return (BackendOption("mode", "fast", "How.", choices=("fast", "exact")),)
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        if options["mode"] == "exact":
+            raise InvalidArgumentError("mode = 'exact' is unknown")
+        return self
+
+
+class UnusableEnd(Plain):
+    """Declares a range whose end it does not take."""
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return (BackendOption("level", 1, "Effort.", minimum=0, maximum=9),)
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        if options["level"] == 9:
+            raise BackendError("no such level")
+        return self
+
+
 class TakesAnything(Plain):
     """Says yes to operations that it does not know."""
 
@@ -172,6 +207,11 @@ class TakesAnything(Plain):
 
 
 DECLARATION_FAULTS: dict[str, Planted] = {
+    "blind-declared/prefers-nothing": Planted(
+        "contract/identity/preferences-can-be-met", PrefersNothing, said="Planted/pinned"
+    ),
+    "blind-declared/unusable": Planted("contract/options/choices-are-accepted", Unusable),
+    "blind-declared/unusable-end": Planted("contract/options/choices-are-accepted", UnusableEnd),
     "blind-answer/tired": Planted("contract/support/answers-do-not-change", Tired),
     "declared/renamed": Planted(
         "contract/identity/id-is-constant", Renamed, said="Expected 'Planted'; got"

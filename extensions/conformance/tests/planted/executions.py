@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,11 +14,13 @@ from functools import partial
 import numpy as np
 
 from armpy.backend import (
+    Cancellation,
     Capabilities,
     Capability,
     HostTensorHandle,
     ICompletion,
     IWorkload,
+    cancellable,
     current_cancellation,
 )
 from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
@@ -275,6 +278,24 @@ class Queued(Wrapped):
             self.execute(inputs, outputs)
 
 
+class InOrder(Queued):
+    """Runs one after the other."""
+
+    last: threading.Thread | None = None
+
+    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion | None:
+        before = InOrder.last
+
+        def run() -> None:
+            if before is not None:
+                before.join()
+            self._run(inputs, outputs)
+
+        InOrder.last = thread = threading.Thread(target=run)
+        thread.start()
+        return type(self).completion(thread)
+
+
 class SaysNothing(Queued):
     """Answers None in place of False."""
 
@@ -402,6 +423,167 @@ class CallsDeadlinesCancellations(Wrapped):
             raise ExecutionCancelledError("stopped") from error
 
 
+class StopsEarly(Wrapped):
+    """Stops in half of the time that is left until a deadline."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        cancellation = current_cancellation()
+        if cancellation is None or cancellation.deadline_s is None:
+            super().execute(inputs, outputs)
+            return
+        now = time.perf_counter()
+        own = Cancellation(now + (cancellation.deadline_s - now) / 2)
+        timer = threading.Timer((cancellation.deadline_s - now) / 2, own.cancel)
+        timer.start()
+        with cancellable(own):
+            super().execute(inputs, outputs)
+
+
+class StopsLateAtDeadlines(Wrapped):
+    """Takes its time where an execution stops at a deadline, and not where it is cancelled."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        try:
+            super().execute(inputs, outputs)
+        except ExecutionTimeoutError:
+            time.sleep(0.3)
+            raise
+
+
+class _WaitsLong(Joined):
+    """Waits for the end, whatever the limit is."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return super().wait(timeout_s if not timeout_s else None)
+
+
+class WaitsLong(InOrder):
+    """Has no clock."""
+
+    completion = _WaitsLong
+
+
+class _WaitsInSeconds(Joined):
+    """Takes milliseconds for seconds."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return super().wait(timeout_s and timeout_s * 1000)
+
+
+class WaitsInSeconds(InOrder):
+    """Has a clock of other units."""
+
+    completion = _WaitsInSeconds
+
+
+class _FailsOnce(Joined):
+    """Raises the error of an execution for the first one that waits."""
+
+    def __init__(self, thread: threading.Thread, errors: list[Exception]) -> None:
+        super().__init__(thread)
+        self._errors = errors
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        has_ended = super().wait(timeout_s)
+        if has_ended and self._errors:
+            raise self._errors.pop()
+        return has_ended
+
+
+class FailsOnce(Wrapped):
+    """Reports an error once."""
+
+    completion: type[Joined] = _FailsOnce
+
+    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion | None:
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                self.execute(inputs, outputs)
+            except Exception as error:  # noqa: BLE001 - raised by the completion
+                errors.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return type(self).completion(thread, errors)  # type: ignore[call-arg]  # as `_FailsOnce`
+
+
+class _HangsAfterAnError(_FailsOnce):
+    """Waits for something that has failed already."""
+
+    has_failed = False
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        if self.has_failed:
+            time.sleep(60 if timeout_s is None else timeout_s)
+            return False
+        self.has_failed = bool(self._errors)
+        return super().wait(timeout_s)
+
+
+class HangsAfterAnError(FailsOnce):
+    """Loses what has failed."""
+
+    completion = _HangsAfterAnError
+
+
+class SixteenAtOnce(Fault):
+    """Has room for sixteen executions at once, and takes no notice of more."""
+
+    def __init__(self) -> None:
+        self._running = 0
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        self._running += 1
+        try:
+            step.right.execute(inputs, outputs)
+            time.sleep(0)
+            if self._running > 16:
+                spoil_tensor(outputs[0])
+        finally:
+            self._running -= 1
+
+
+class Lost(Wrapped):
+    """The device is lost, for networks that are loaded later, once an execution was stopped."""
+
+    is_lost = False
+
+    def __init__(self, right: IWorkload) -> None:
+        super().__init__(right)
+        if Lost.is_lost:
+            raise BackendError("the device is lost")
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        try:
+            super().execute(inputs, outputs)
+        except ExecutionCancelledError:
+            Lost.is_lost = True
+            raise
+
+
+class Slower(Fault):
+    """Looks through all earlier executions in each one."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def after(self, call: Call) -> None:
+        self._count += 1
+        end_s = time.perf_counter() + self._count * 5e-6
+        while time.perf_counter() < end_s:
+            pass
+
+
+class HoldsTheLock(Fault):
+    """Native code that keeps the interpreter's lock."""
+
+    def after(self, call: Call) -> None:
+        if call.outputs[0].nbytes > 1 << 16:
+            ctypes.PyDLL(None).usleep(30_000)
+
+
 class WrongOnceStopped(Wrapped):
     """Does not recover from being stopped."""
 
@@ -431,6 +613,46 @@ _STOPS = {Capability.CANCELLABLE_EXECUTION: True}
 
 
 EXECUTION_FAULTS: dict[str, Planted] = {
+    **{
+        f"blind-clock/{name}": Planted(
+            "contract/executions/deadlines-differ-from-cancellations",
+            OwnMemory,
+            with_workloads(workload),
+        )
+        for name, workload in {"early": StopsEarly, "late": StopsLateAtDeadlines}.items()
+    },
+    **{
+        f"blind-queue/{name}": Planted(
+            "contract/executions/queued-executions-keep-their-order",
+            OwnMemory,
+            with_workloads(workload),
+            "ms or more",
+        )
+        for name, workload in {"waits-long": WaitsLong, "waits-in-seconds": WaitsInSeconds}.items()
+    },
+    **{
+        f"blind-queue/{name}": Planted(
+            "contract/executions/failures-are-reported", Plain, wrapping(workload), "second wait"
+        )
+        for name, workload in {
+            "fails-once": FailsOnce,
+            "hangs-after-an-error": HangsAfterAnError,
+        }.items()
+    },
+    "blind-threads/sixteen": Planted(
+        "contract/threads/many-threads-share-a-network", Plain, SixteenAtOnce
+    ),
+    "blind-clock/lost": Planted(
+        "contract/executions/executions-after-a-stopped-one-are-right",
+        OwnMemory,
+        with_workloads(Lost),
+    ),
+    "blind-clock/slower": Planted(
+        "contract/lifecycle/executions-stay-as-fast", Plain, Slower, "take"
+    ),
+    "blind-clock/holds-the-lock": Planted(
+        "contract/threads/other-threads-go-on", Plain, HoldsTheLock, "other threads"
+    ),
     "threads/fused": Planted(
         "contract/threads/threads-share-a-network", Fused, OneScratch, "4 threads"
     ),

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 import numpy as np
 
@@ -190,6 +191,47 @@ class MeasuresAllTogether(OwnMemory):
         return self
 
 
+class Profiled(OwnMemory):
+    """Measures each execution of a network."""
+
+    def __init__(self, measured: Callable[[float, int], Measurement], delay: int = 0) -> None:
+        super().__init__()
+        self._measured = measured
+        self._delay = delay  # executions after which a measurement is handed over
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        return self
+
+    def create_backend_profiling_context(
+        self, options: OptionValues, profiling: IBackendProfiling
+    ) -> IBackendProfilingContext | None:
+        declare_counters(profiling)
+        delay = self._delay
+
+        class Context(IBackendProfilingContext):
+            def __init__(self) -> None:
+                self.events: list[Measurement] = []
+
+            def take_events(self) -> Sequence[Measurement]:
+                ready = self.events[: len(self.events) - delay]
+                del self.events[: len(ready)]
+                return ready
+
+        return Context()
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        context, measured, numbers = network.profiling_context, self._measured, count()
+
+        class Measured(Wrapped):
+            def execute(self, inputs: Handles, outputs: Outputs) -> None:
+                started_us = time.perf_counter() * 1e6
+                super().execute(inputs, outputs)
+                if context is not None:
+                    context.events.append(measured(started_us, next(numbers)))  # type: ignore[attr-defined]
+
+        return WrappingFactory(super().create_workload_factory(network), Measured)
+
+
 class IdleOption(Plain):
     """Declares an option of runtimes, and forgets it."""
 
@@ -265,6 +307,25 @@ GAUGE_FAULTS: dict[str, Planted] = {
         "contract/gauges/nothing-grows-from-runtime-to-runtime",
         partial(KeepsRuntimes, lambda: os.posix_spawn("/bin/true", ["true"], {})),
         said="child processes",
+    ),
+    "blind-profiles/numbered": Planted(
+        "contract/profiles/events-lie-in-their-execution",
+        partial(Profiled, lambda start_us, number: Measurement(f"kernel {number}", start_us, 1.0)),
+    ),
+    "blind-profiles/late": Planted(
+        "contract/profiles/events-lie-in-their-execution",
+        partial(Profiled, lambda start_us, _: Measurement("kernel", start_us, 1.0), 1),
+    ),
+    "blind-profiles/thread": Planted(
+        "contract/profiles/events-lie-in-their-execution",
+        partial(Profiled, lambda start_us, _: Measurement("kernel", start_us, 1.0, 3)),
+    ),
+    "blind-profiles/native-thread": Planted(
+        "contract/profiles/events-lie-in-their-execution",
+        partial(
+            Profiled,
+            lambda start_us, _: Measurement("kernel", start_us, 1.0, threading.get_native_id()),
+        ),
     ),
     "profiles/declares-nothing": Planted(
         "contract/profiles/counters-are-declared",

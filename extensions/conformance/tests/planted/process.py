@@ -132,7 +132,39 @@ os.makedirs(os.path.expanduser("~/.vendor"))
 open(os.path.expanduser("~/.vendor/npu.ini"), "w").close()
 """
 
+_IN_SHARED_MEMORY = """
+open(f"/dev/shm/vendor-{os.getpid()}", "wb").write(bytes(4096))
+"""
+
+_OWN_PICKLES = """
+import copyreg
+copyreg.pickle(type(threading.Lock()), lambda lock: (threading.Lock, ()))
+"""
+
+_WAKES = """
+reading, writing = os.pipe()
+os.set_blocking(writing, False)
+signal.set_wakeup_fd(writing)
+"""
+
+_NO_DUMPS = """
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+"""
+
 PROCESS_FAULTS: dict[str, PlantedModule] = {
+    "blind-process/shared-memory": PlantedModule(
+        "contract/process/no-files-are-left", "load", _IN_SHARED_MEMORY, "/dev/shm"
+    ),
+    **{
+        f"blind-process/{name}": PlantedModule(
+            "contract/process/a-whole-life-changes-nothing", "load", act, said
+        )
+        for name, act, said in (
+            ("pickles", _OWN_PICKLES, "copyreg"),
+            ("no-core-dumps", _NO_DUMPS, "core dump"),
+            ("wakeup", _WAKES, "wakeup"),
+        )
+    },
     "process/limits-threads-for-all": PlantedModule(
         "contract/process/imports-change-nothing",
         "import",
