@@ -185,7 +185,10 @@ class BackendUnderTest:
         if not self._is_asked_singly:
             return ""
         support = self.backend.get_layer_support(PreparationRequest())
-        infos = [None if item is None else item.info for item in case.inputs]
+        infos = [
+            None if item is None else replace(item.info, is_constant=item.is_constant)
+            for item in case.inputs
+        ]
         answer = support.is_layer_supported(case.operation, infos, case.outputs)
         return refusal([answer]) if isinstance(answer, Support) else ""
 

@@ -20,6 +20,7 @@ AREAS = (
     "contract/gauges/every-",
     "contract/gauges/device-times",
     "contract/arenas/",
+    "contract/calls/calls-with",
 )
 """Rules that take little time and use unusual members."""
 

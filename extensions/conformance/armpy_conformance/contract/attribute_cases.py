@@ -12,7 +12,7 @@ from armpy.graph.network import Network
 from armpy.ops.operation import Operation
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case
-from armpy_conformance.cases import sample_cases
+from armpy_conformance.cases import operation_cases
 from armpy_conformance.contract.networks import Bench, bench
 from armpy_conformance.sampling.case_template import COMMON_TYPES
 
@@ -25,12 +25,12 @@ def attribute_cases() -> dict[str, tuple[Case, ...]]:
 
     Notes
     -----
-    Numbers and tuples are away from their defaults, truth values and enumerations have each value,
-    for floats as for quantised elements. A case that adds nothing to those before it is left out,
-    and those with the most attributes come first.
+    Numbers, fractions too, and tuples are away from their defaults, truth values and enumerations
+    have each value, for floats as for quantised elements. A case that adds nothing to those before
+    it is left out, and those with the most attributes come first.
     """
     by_operation: dict[str, list[Case]] = {}
-    for case in sample_cases():
+    for case in operation_cases():
         if is_small(case) and not case.operation.is_random:  # of which no program is kept
             by_operation.setdefault(case.operation.name, []).append(case)
     return {name: tuple(_chosen(cases)) for name, cases in by_operation.items()}
@@ -61,12 +61,16 @@ def _coverage(case: Case) -> set[Hashable]:
 
 
 def changed_attributes(operation: Operation) -> Iterator[tuple[Hashable, ...]]:
-    """Attributes that differ from their defaults, with their values where these are few."""
+    """Attributes that differ from their defaults, with their values where these are few.
+
+    Of numbers it counts whether they are fractions.
+    """
     for field in dataclasses.fields(operation):  # type: ignore[arg-type]  # subclasses are
         value = getattr(operation, field.name)
         if value != field.default:
             is_one_of_few = isinstance(value, bool | enum.Enum)
-            yield (field.name, value if is_one_of_few else None)
+            is_fraction = isinstance(value, float) and not value.is_integer()
+            yield (field.name, value if is_one_of_few else is_fraction)
 
 
 def side_by_side(subject: BackendUnderTest, cases: Sequence[Case]) -> Bench:

@@ -8,6 +8,7 @@ import numpy as np
 
 from armpy.compiler import OptimizerOptions
 from armpy.execution import NetworkProperties
+from armpy.execution.arrays.conversion import as_stored
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops.operation import Array
@@ -40,11 +41,11 @@ def _answers(model: Model, trial: Bench) -> Iterator[tuple[str, Mapping[str, Arr
 
     for deadline_s in (None, _DEADLINE_S):
         limit = "without a deadline" if deadline_s is None else "with a deadline"
-        yield f"called {limit}", model.run(feeds(), deadline_s=deadline_s)
+        yield f"called {limit}", _stored(model.run(feeds(), deadline_s=deadline_s))
         for priority in Priority:
             of = f"{limit} and of priority {priority.name}"
             future = model.start(feeds(), priority=priority, deadline_s=deadline_s)
-            yield f"started {of}", future.result(_DEADLINE_S)
+            yield f"started {of}", _stored(future.result(_DEADLINE_S))
         outputs = {name: np.zeros_like(array) for name, array in trial.expected.items()}
         execution = model.bind(feeds(), outputs, deadline_s=deadline_s)
         for turn in ("bound", "bound and called again"):
@@ -52,6 +53,11 @@ def _answers(model: Model, trial: Bench) -> Iterator[tuple[str, Mapping[str, Arr
                 array[...] = np.zeros((), array.dtype)
             execution()
             yield f"{turn} {limit}", outputs
+
+
+def _stored(outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Outputs without the types of ``ml_dtypes``, which a model gives where it is installed."""
+    return {name: as_stored(array) for name, array in outputs.items()}
 
 
 def networks_of_every_priority_are_alike(subject: BackendUnderTest) -> None:

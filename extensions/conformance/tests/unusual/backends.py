@@ -102,6 +102,13 @@ def _open_shape(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo
     return "" if all(info.is_fully_shaped for info in infos) else "every size is known here"
 
 
+def _run_time_weights(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Refuse weights and biases that are given at each execution."""
+    return (
+        "" if all(i is None or i.is_constant for i in inputs[1:]) else "weights are constant here"
+    )
+
+
 def _strided(operation: Operation, *_: object) -> str:
     """Refuse windows that move by more than one element."""
     stride = operation.attributes().get("stride", (1, 1))
@@ -410,6 +417,10 @@ UNUSUAL: Mapping[str, Callable[[], IBackendInternal]] = {
     "float16 tensors alone": lambda: Choosing(_other_than(_F16)),
     "tensors of at most 256 elements, by option": SizeLimited,
     "known shapes alone": lambda: Choosing(_open_shape, (ops.Concat, ops.Softmax)),
+    "constant weights alone": lambda: Choosing(
+        _run_time_weights, (ops.Convolution2d, ops.FullyConnected)
+    ),
+    "Cast alone": _only(ops.Cast),
     "plans again for other sizes": RePlans,
     "rows padded to 64 bytes": lambda: with_handles(PaddedHandle, (ops.Activation, ops.Pad)),
     "arenas with guard bytes": lambda: with_guarded_arenas((ops.Reduce, ops.Transpose)),
