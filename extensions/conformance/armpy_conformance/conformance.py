@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -28,8 +28,11 @@ from armpy_conformance.patterns import judge_declared, judge_pattern
 from armpy_conformance.result import CONTRACT, CaseResult, ConformanceResult, Outcome, is_selected
 from armpy_conformance.workers import Judge, JudgingWorker, LostItem, judge_in_workers
 
-Progress = Callable[[CaseResult], None]
-"""Receives the result of each case."""
+Progress = Callable[[CaseResult, int, int], None]
+"""Receives the result of each case, the number of results so far, and that of all cases."""
+
+_FIRST = ("contract/identity/", "contract/process/")
+"""Beginnings of the ids of rules that are tried before anything has used the backend."""
 
 _BATCH = 64
 """Cases that a process takes at a time."""
@@ -112,6 +115,8 @@ def run_conformance(
     jobs: int | None = None,
     memory_bytes: int | None = None,
     soak: int = 0,
+    first: Collection[str] = (),
+    time_limit_s: float | None = None,
 ) -> ConformanceResult:
     """Find out whether a backend keeps its contract and gives right answers.
 
@@ -124,7 +129,7 @@ def run_conformance(
     known_failures : path, optional
         File of failures that do not fail the run; see `read_known_failures`.
     progress : callable, optional
-        Is given each `CaseResult` as it comes.
+        Is given each `CaseResult` as it comes, with the number of results so far and of all cases.
     fail_fast : bool
         End with the first case that fails and is not a known failure.
     jobs : int, optional
@@ -136,11 +141,17 @@ def run_conformance(
     soak : int
         Executions of each of a few networks in ``contract/lifecycle/executions-go-on-for-long``,
         which a backend passes unseen without any.
+    first : collection of str
+        Ids of cases that are tried before others, such as those that failed the last time. Rules
+        about the process stay in front, as they watch the backend's first use.
+    time_limit_s : float, optional
+        No case is begun after so many seconds.
 
     Returns
     -------
     ConformanceResult
-        Of the cases in their order; without those that an early end has left out.
+        Of the cases in their order; without those that an early end has left out: the first
+        failure, the time limit, or a KeyboardInterrupt. Such a result is not passed.
 
     Raises
     ------
@@ -173,12 +184,15 @@ def run_conformance(
         known = {}
         if known_failures is not None:
             known = read_known_failures(os.fspath(known_failures), set(everything))
-        with closing(cases.judged(chosen)) as coming:
+        earlier = sorted(chosen, key=lambda case: (not case.startswith(_FIRST), case not in first))
+        with suppress(KeyboardInterrupt), closing(cases.judged(earlier)) as coming:
             for result in coming:
                 results[result.case] = result
                 if progress is not None:
-                    progress(result)
-                if fail_fast and result.outcome.is_bad and result.case not in known:
+                    progress(result, len(results), len(chosen))
+                is_late = time_limit_s is not None and time.perf_counter() - started > time_limit_s
+                is_enough = fail_fast and result.outcome.is_bad and result.case not in known
+                if is_late or is_enough:
                     break
     in_order = [results[case] for case in chosen if case in results]
     judged, unused = apply_known_failures(in_order, known)
@@ -190,6 +204,7 @@ def run_conformance(
         judged,
         unused,
         time.perf_counter() - started,
+        len(chosen),
     )
 
 

@@ -67,6 +67,8 @@ class ConformanceResult:
     results: tuple[CaseResult, ...]  # in the order of the run
     unused_known_failures: tuple[str, ...] = ()  # ids listed as known failures that did not fail
     duration_s: float = field(default=0.0, compare=False)
+    num_selected: int = 0
+    """Cases that were to be tried; an early end leaves some of them out."""
 
     @property
     def is_passed(self) -> bool:
@@ -101,8 +103,10 @@ class ConformanceResult:
     def shortcomings(self) -> tuple[str, ...]:
         """Why the run proves nothing, or not all that the backend claims; empty if it does."""
         tried = [result for result in self.results if result.operation != CONTRACT]
+        num_left = self.num_selected - len(self.results)
+        left = (f"{num_left} of {self.num_selected} cases were not tried",) if num_left > 0 else ()
         if tried and not self.layers_run and not self.problems:
-            return (f"no layer ran on {self.backend}: this proves nothing about it",)
+            return (*left, f"no layer ran on {self.backend}: this proves nothing about it")
         accounted = {
             kind
             for result in tried
@@ -113,10 +117,31 @@ class ConformanceResult:
             )
         }
         claimed = Counter(kind for result in tried for kind in result.claimed)
+        return (
+            *left,
+            *(
+                f"{self.backend} says that it supports {kind}, and ran none of {count} such layers"
+                for kind, count in claimed.items()
+                if kind not in accounted
+            ),
+        )
+
+    @property
+    def main_refusals(self) -> tuple[str, ...]:
+        """Reasons for which the backend refuses most cases of an operation of which it runs some.
+
+        A reason that is about the kit's cases and not about the operation would hide that the
+        operation is hardly tried.
+        """
+        tried = Counter(r.operation for r in self.results if r.operation != CONTRACT)
+        refused = Counter(
+            (r.operation, r.text) for r in self.results if r.outcome is Outcome.UNSUPPORTED
+        )
+        running = {kind.partition(" ")[0] for result in self.results for kind in result.ran}
         return tuple(
-            f"{self.backend} says that it supports {kind}, and ran none of {count} such layers"
-            for kind, count in claimed.items()
-            if kind not in accounted
+            f"{count} of {tried[operation]} cases of {operation} are refused: {reason}"
+            for (operation, reason), count in refused.most_common()
+            if operation in running and 2 * count > tried[operation]
         )
 
     @property
@@ -168,6 +193,7 @@ class ConformanceResult:
             "layers_run": self.layers_run,
             "exercised": self.exercised,
             "shortcomings": list(self.shortcomings),
+            "main_refusals": list(self.main_refusals),
             "duration_s": round(self.duration_s, 3),
             "counts": self.counts,
             "by_operation": self.by_operation,

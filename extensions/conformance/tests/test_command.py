@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("click")
 
-from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
+from armpy_conformance import Case, CaseResult, ConformanceResult, Outcome, all_cases
 from armpy_conformance.cli.conformance.trials import report_all
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
@@ -100,6 +100,39 @@ def test_the_first_failure_ends_a_run_that_fails_fast(
     outcomes = [result["outcome"] for result in first["results"]]
     assert outcomes.index("failed") == len(outcomes) - 1
     assert not first["is_passed"]
+
+
+def test_what_failed_last_time_comes_first_and_a_time_limit_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    options = [*broken_options(tmp_path, "WrongResults"), "--filter", "by-hand"]
+    run = ["conformance", "BrokenWrongResults", "--in-process", *options, "--json"]
+    assert armpy_command([*run, "--fail-fast"]) == 1
+    failed = json.loads(capsys.readouterr().out)["results"][-1]["case"]
+    assert armpy_command([*run, "--time-limit", "0.000001"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert [result["case"] for result in document["results"]] == [failed]
+    assert document["shortcomings"][0].endswith("cases were not tried")
+
+
+def test_an_interrupted_run_reports_on_what_was_tried(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("armpy_conformance.cli.conformance.work._PERIOD_S", 0.0)
+    judged = []
+
+    def interrupted(subject: object, case: Case) -> CaseResult:
+        judged.append(case.id)
+        if len(judged) > 1:
+            raise KeyboardInterrupt
+        return CaseResult(case.id, case.operation.name, "", Outcome.PASSED, ran=("Rank FLOAT32",))
+
+    monkeypatch.setattr("armpy_conformance.conformance.judge", interrupted)
+    assert armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "Rank/basic"]) == 1
+    captured = capsys.readouterr()
+    assert "cases were not tried" in captured.out
+    assert "1 of" in captured.err
 
 
 def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> None:

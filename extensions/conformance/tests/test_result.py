@@ -69,6 +69,20 @@ def test_a_kind_of_layer_that_is_claimed_and_never_ran_fails_the_run() -> None:
     assert ConformanceResult("V", "", "1.0", (passed, idle, elsewhere)).is_passed
 
 
+def test_a_reason_that_refuses_most_cases_of_an_operation_is_named() -> None:
+    refused = CaseResult("Add/c/x", "Add", "FLOAT32", Outcome.UNSUPPORTED, "no constants (OTHER)")
+    results = (*RESULT.results, *(refused,) * 3)
+    assert ConformanceResult("V", "", "1.0", results).main_refusals == (
+        "3 of 5 cases of Add are refused: no constants (OTHER)",
+    )
+    assert RESULT.main_refusals == ()
+
+
+def test_cases_that_an_early_end_leaves_out_fail_the_run() -> None:
+    part = ConformanceResult("V", "", "1.0", RESULT.results[:1], num_selected=3)
+    assert part.shortcomings == ("2 of 3 cases were not tried",)
+
+
 def test_rules_of_the_contract_alone_need_no_layers() -> None:
     rule = CaseResult("contract/identity/id-is-constant", "contract", "", Outcome.PASSED)
     assert ConformanceResult("V", "", "1.0", (rule,)).is_passed

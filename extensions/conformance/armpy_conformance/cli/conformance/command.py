@@ -64,6 +64,13 @@ def command() -> None:
     "take a hundred times as long as the others. 2000 find what happens once in a while.",
 )
 @click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Begin no case after this time, and report on those that were tried.",
+)
+@click.option(
     "--known-failures",
     type=MODEL_FILE,
     help="Cases that may fail, one 'case id  # reason' per line; they must go on failing.",
@@ -76,8 +83,9 @@ def command() -> None:
 def cases() -> None:
     """Try out whether BACKEND keeps its contract and gives CpuRef's answers.
 
-    Layers that it refuses are skipped, with its reason. Exit code 1 if a case
-    fails, or if a known failure does not.
+    Layers that it refuses are skipped, with its reason. Cases that failed in the
+    last run come first. Exit code 1 if a case fails, if a known failure does not,
+    or if cases are left out by the time limit or an interruption.
     """
 
 

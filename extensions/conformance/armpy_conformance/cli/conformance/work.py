@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
 
 import click
 
+from armpy.backend import cache_directory
 from armpy.cli.printer import Printer, print_json
+from armpy.cli.progress import ProgressLine
+from armpy.types import BackendId
 from armpy_conformance import CaseResult, ConformanceResult, Outcome, cases_of, run_conformance
 from armpy_conformance.cli.conformance.trials import (
     backends_to_try,
@@ -17,7 +24,13 @@ from armpy_conformance.cli.conformance.trials import (
     runtime_options,
     tried,
 )
+from armpy_conformance.conformance import Progress
 from armpy_conformance.result import CONTRACT
+
+_log = logging.getLogger("armpy.conformance")
+
+_PERIOD_S = 10.0
+"""Time between two lines of progress."""
 
 _MOST_REASONS = 10
 """Rows of a table of reasons."""
@@ -34,6 +47,7 @@ def cases(
     memory_limit_mb: int | None,
     in_process: bool,
     soak: int | None,
+    time_limit_s: float | None,
     known_failures: str | None,
     backend_options: tuple[str, ...],
     dynamic_backends_path: tuple[str, ...],
@@ -51,16 +65,25 @@ def cases(
     if only_list:
         _list({name: cases_of(name, runtime_options=options, filter=filters) for name in ids})
         return
-    trial = partial(
-        run_conformance,
-        runtime_options=options,
-        filter=filters,
-        known_failures=known_failures,
-        fail_fast=fail_fast,
-        jobs=None if in_process else jobs or 1,
-        memory_bytes=None if memory_limit_mb is None else memory_limit_mb << 20,
-        soak=soak or 0,
-    )
+
+    def trial(name: str) -> ConformanceResult:
+        with _reported() as progress:
+            result = run_conformance(
+                name,
+                runtime_options=options,
+                filter=filters,
+                known_failures=known_failures,
+                progress=progress,
+                fail_fast=fail_fast,
+                jobs=None if in_process else jobs or 1,
+                memory_bytes=None if memory_limit_mb is None else memory_limit_mb << 20,
+                soak=soak or 0,
+                first=_failed_before(name),
+                time_limit_s=time_limit_s,
+            )
+        _keep_failed(result)
+        return result
+
     results: list[ConformanceResult] = []
     not_tried: list[str] = []
     for result in tried(ids, every, trial, not_tried):
@@ -73,6 +96,56 @@ def cases(
         report_all(results, unusable, not_tried, as_json=as_json)
     if unusable or not all(result.is_passed for result in results):
         context.exit(1)
+
+
+@contextmanager
+def _reported() -> Iterator[Progress]:
+    """Report progress on standard error: on a terminal in one line, else every ten seconds."""
+    line = ProgressLine()
+    num_bad, shown_s = 0, time.monotonic()
+
+    def report(result: CaseResult, number: int, count: int) -> None:
+        nonlocal num_bad, shown_s
+        num_bad += result.outcome.is_bad
+        text = f"{number} of {count} cases, {num_bad} failed: {result.case}"
+        if line.is_shown:
+            line.show(text)
+        elif time.monotonic() >= shown_s + _PERIOD_S:
+            shown_s = time.monotonic()
+            click.echo(text, err=True)
+
+    try:
+        yield report
+    finally:
+        line.show("")
+
+
+def _failures_file(backend_id: BackendId) -> Path:
+    """The file of the cases that failed in the last run."""
+    return cache_directory() / "conformance" / f"{quote(backend_id, safe='')}.txt"
+
+
+def _failed_before(backend_id: BackendId) -> list[str]:
+    """Ids of the cases that failed in the last run, which are tried first."""
+    try:
+        return _failures_file(backend_id).read_text("utf-8").splitlines()
+    except (OSError, RuntimeError, ValueError) as error:  # also: the user has no home
+        _log.debug("no failures of an earlier run: %s", error)
+        return []
+
+
+def _keep_failed(result: ConformanceResult) -> None:
+    """Write the failures down, with earlier ones that were not tried this time."""
+    tried = {case.case for case in result.results}
+    earlier = [case for case in _failed_before(result.backend) if case not in tried]
+    failed = [*(problem.case for problem in result.problems), *earlier]
+    try:
+        path = _failures_file(result.backend)
+        if failed or path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(failed), "utf-8")
+    except (OSError, RuntimeError) as error:
+        _log.debug("the failures are not kept: %s", error)
 
 
 def _list(ids: Mapping[str, Sequence[str]]) -> None:
@@ -121,7 +194,8 @@ def print_conformance(result: ConformanceResult) -> None:
         for shortcoming in result.shortcomings:
             printer.line(shortcoming)
     printer.heading(f"{result} in {result.duration_s:.1f} s")
-    printer.line(result.coverage)
+    for line in (result.coverage, *result.main_refusals):
+        printer.line(line)
 
 
 def _is_unclaimed(counts: Mapping[str, int]) -> bool:
