@@ -145,7 +145,7 @@ def run_conformance(
         Ids of cases that are tried before others, such as those that failed the last time. Rules
         about the process stay in front, as they watch the backend's first use.
     time_limit_s : float, optional
-        No case is begun after so many seconds.
+        The run ends after so many seconds; in this process, with the case that is being judged.
 
     Returns
     -------
@@ -185,14 +185,13 @@ def run_conformance(
         if known_failures is not None:
             known = read_known_failures(os.fspath(known_failures), set(everything))
         earlier = sorted(chosen, key=lambda case: (not case.startswith(_FIRST), case not in first))
-        with suppress(KeyboardInterrupt), closing(cases.judged(earlier)) as coming:
+        end_s = None if time_limit_s is None else started + time_limit_s
+        with suppress(KeyboardInterrupt), closing(cases.judged(earlier, end_s)) as coming:
             for result in coming:
                 results[result.case] = result
                 if progress is not None:
                     progress(result, len(results), len(chosen))
-                is_late = time_limit_s is not None and time.perf_counter() - started > time_limit_s
-                is_enough = fail_fast and result.outcome.is_bad and result.case not in known
-                if is_late or is_enough:
+                if fail_fast and result.outcome.is_bad and result.case not in known:
                     break
     in_order = [results[case] for case in chosen if case in results]
     judged, unused = apply_known_failures(in_order, known)
@@ -233,9 +232,13 @@ class _CasesHere:
         """Ids of all cases, in their order."""
         return list(self._cases)
 
-    def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
+    def judged(
+        self, chosen: Sequence[str], end_s: float | None
+    ) -> Generator[CaseResult, None, None]:
         for case in chosen:
             yield self._cases[case].judge(self._subject)
+            if end_s is not None and time.perf_counter() > end_s:
+                return
 
     def close(self) -> None:
         """Release nothing: the cases stay for later runs."""
@@ -297,7 +300,9 @@ class _CasesElsewhere:
             if len(page.ids) < _PAGE:
                 return case_ids
 
-    def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
+    def judged(
+        self, chosen: Sequence[str], end_s: float | None
+    ) -> Generator[CaseResult, None, None]:
         # Neighbours have samples and sizes in common, which a process then finds once.
         size = max(1, min(_BATCH, -(-len(chosen) // self._jobs)))
         batches = [chosen[i : i + size] for i in range(0, len(chosen), size)]
@@ -309,6 +314,7 @@ class _CasesElsewhere:
             timeout_s=CASE_TIMEOUT_S,
             memory_bytes=self._memory_bytes,
             first=self._first,
+            end_s=end_s,
         )
         for result in judged_results:
             yield crashed(result) if isinstance(result, LostItem) else result

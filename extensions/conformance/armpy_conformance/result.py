@@ -137,7 +137,7 @@ class ConformanceResult:
         refused = Counter(
             (r.operation, r.text) for r in self.results if r.outcome is Outcome.UNSUPPORTED
         )
-        running = {kind.partition(" ")[0] for result in self.results for kind in result.ran}
+        running = {result.operation for result in self.results if result.ran}
         return tuple(
             f"{count} of {tried[operation]} cases of {operation} are refused: {reason}"
             for (operation, reason), count in refused.most_common()

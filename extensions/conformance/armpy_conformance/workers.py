@@ -84,6 +84,7 @@ def judge_in_workers(
     timeout_s: float = 60.0,
     memory_bytes: int | None = None,
     first: JudgingWorker[ItemT] | None = None,
+    end_s: float | None = None,
 ) -> Iterator[ResultT | LostItem[ItemT]]:
     """Judge every item, batch by batch, in `jobs` processes.
 
@@ -104,6 +105,8 @@ def judge_in_workers(
         As of `JudgingWorker`.
     first : JudgingWorker, optional
         A worker with such a judge, which is used as one of the workers and ended with them.
+    end_s : float, optional
+        When to end without the results that are missing, by `time.perf_counter`.
 
     Yields
     ------
@@ -124,7 +127,11 @@ def judge_in_workers(
             thread.start()
         num_left = len(threads)
         while num_left:
-            received = crew.results.get()
+            left_s = None if end_s is None else max(end_s - time.perf_counter(), 0)
+            try:
+                received = crew.results.get(timeout=left_s)
+            except queue.Empty:
+                return
             if received is None:
                 num_left -= 1
             elif isinstance(received, BaseException):

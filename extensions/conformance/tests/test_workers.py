@@ -48,6 +48,14 @@ def test_an_item_that_hangs_is_lost_and_the_rest_of_its_batch_is_judged() -> Non
 
 
 @pytest.mark.slow
+def test_an_end_leaves_out_the_item_that_is_being_judged() -> None:
+    started = time.perf_counter()
+    end_s = started + 6
+    assert list(judge_in_workers([[1, 5]], make_doubler, int, jobs=1, end_s=end_s)) in ([2], [])
+    assert time.perf_counter() < started + 40
+
+
+@pytest.mark.slow
 def test_what_a_judge_raises_ends_the_run() -> None:
     with pytest.raises(ArmpyError, match=r"it raised ValueError.*six cannot be judged"):
         run([[6]])

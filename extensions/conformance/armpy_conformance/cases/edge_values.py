@@ -7,6 +7,7 @@ angles, remainders and powers, ones that are not so large that only few digits a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -60,9 +61,14 @@ def case_templates() -> Iterator[CaseTemplate]:
     yield from _unsigned()
 
 
+def _limits(info: TensorInfo) -> np.finfo[Any]:
+    """The limits of a type of floats."""
+    return np.finfo(info.data_type.dtype)
+
+
 def _numbers(info: TensorInfo) -> Reals:
     """Powers of two with either sign, reciprocals, halves, and ends of the type and of others."""
-    limits = np.finfo(info.data_type.dtype)
+    limits = _limits(info)
     least = int(np.log2(float(limits.smallest_subnormal)))
     powers = 2.0 ** np.arange(least, limits.maxexp)
     parts = 1 / np.arange(3.0, 12)
@@ -125,7 +131,7 @@ def _both(pairs: Callable[[TensorInfo], Sequence[tuple[float, float]]]) -> tuple
 
 def _ends(info: TensorInfo) -> tuple[float, float, float]:
     """The largest number, the smallest normal one, and the smallest one."""
-    limits = np.finfo(info.data_type.dtype)
+    limits = _limits(info)
     return float(limits.max), float(limits.tiny), float(limits.smallest_subnormal)
 
 
@@ -161,7 +167,7 @@ def _of_remainders(info: TensorInfo) -> Sequence[tuple[float, float]]:
 
 def _of_powers(info: TensorInfo) -> Sequence[tuple[float, float]]:
     """Whole powers of whole numbers, of 0 and of infinity."""
-    limits = np.finfo(info.data_type.dtype)
+    limits = _limits(info)
     return [
         *((2.0, float(n)) for n in range(limits.minexp, limits.maxexp + 2)),
         *((float(x), float(n)) for x in (-3, -2, -1, 0, 1, 3) for n in (0, 1, 2, 3)),

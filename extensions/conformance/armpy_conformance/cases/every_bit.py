@@ -128,7 +128,8 @@ def _all_terms(rng: np.random.Generator, info: TensorInfo) -> Array:
 
 def _checkered(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Truth values in turn, so that the first and the last element have different ones."""
-    return np.arange(info.num_elements).reshape(info.known_shape) % 2 == 0
+    truths: Array = np.arange(info.num_elements) % 2 == 0
+    return truths.reshape(info.known_shape)
 
 
 def _upper_halves(rng: np.random.Generator, info: TensorInfo) -> Array:

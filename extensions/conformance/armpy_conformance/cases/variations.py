@@ -1,4 +1,4 @@
-"""Cases made of other cases: many more elements, numbers that are none, other constants."""
+"""Cases made of other cases: many more elements, none, other constants."""
 
 from __future__ import annotations
 
@@ -13,19 +13,15 @@ from armpy.ops import (
     Activation,
     Comparison,
     Concat,
-    Convolution2d,
-    DepthwiseConvolution2d,
     Dequantize,
     ElementwiseBinary,
     ElementwiseUnary,
-    FullyConnected,
     Quantize,
     Reduce,
     Reshape,
     Softmax,
     Transpose,
 )
-from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.comparison.seeded_values import stored
@@ -46,21 +42,10 @@ are added up, as sums are to be exact in any order."""
 
 _TYPES = tuple(data_type.name for data_type in COMMON_TYPES)
 
-_KEEPS_NAN = (
-    Activation,
-    ElementwiseBinary,
-    ElementwiseUnary,
-    Softmax,
-    Convolution2d,
-    DepthwiseConvolution2d,
-    FullyConnected,
-)
-"""Operations whose result for NaN is undisputed."""
-
 
 def variations(cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield a case of many elements, of NaN and of other constants for each kind of layer."""
-    for make in (with_many_elements, with_not_a_number, with_other_constants):
+    """Yield a case of many elements and of other constants for each kind of layer."""
+    for make in (with_many_elements, with_other_constants):
         seen: set[tuple[object, ...]] = set()
         for case in cases:
             kind = _kind(case)
@@ -206,23 +191,3 @@ def _with_other_elements(item: CaseInput | None) -> CaseInput | None:
         return item
     data = item.data.reshape(-1)[::-1].reshape(item.data.shape)
     return item if np.array_equal(data, item.data) else replace(item, elements=data.copy())
-
-
-def with_not_a_number(case: Case) -> tuple[Case, ...]:
-    """The same layer with NaN and both infinities in a float32 input; empty if it has none."""
-    if not isinstance(case.operation, _KEEPS_NAN):
-        return ()
-    for index, item in enumerate(case.inputs):
-        is_float = item is not None and item.info.data_type is DataType.FLOAT32
-        if item is not None and is_float and not item.is_constant and item.data.size > 5:
-            inputs = list(case.inputs)
-            inputs[index] = replace(item, elements=_planted(item.data))
-            return (replace(case, id=f"{case.id}+not-a-number", inputs=tuple(inputs)),)
-    return ()
-
-
-def _planted(data: Array) -> Array:
-    """A copy of an array with three elements that are not numbers."""
-    copy = data.copy()
-    copy.flat[[1, data.size // 2, data.size - 1]] = np.nan, np.inf, -np.inf
-    return copy

@@ -61,8 +61,8 @@ class At(Fault):
 
 def _is_power(x: Array) -> Array:
     """Powers of two."""
-    mantissa: Array = np.frexp(x)[0]
-    return mantissa == 0.5
+    is_power: Array = np.frexp(x)[0] == 0.5
+    return is_power
 
 
 def _is_subnormal(x: Array) -> Array:

@@ -265,7 +265,7 @@ def shared(key: Callable[[Layer], object]) -> Rewrite:
         first: dict[object, Layer] = {}
         changes: dict[Layer, Sequence[Layer]] = {}
         for layer in view.layers:
-            infos = tuple(i and (i.shape, i.data_type) for i in layer.output_infos)
+            infos = tuple((info.shape, info.data_type) for info in layer.output_infos)
             kept = first.setdefault((layer.operation.name, infos, key(layer)), layer)
             if kept is not layer and len(layer.outputs) == 1:
                 changes[layer] = _copy(kept.outputs[0], layer.outputs[0])

@@ -68,7 +68,7 @@ def command() -> None:
     "time_limit_s",
     type=FiniteRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Begin no case after this time, and report on those that were tried.",
+    help="End after this time, and report on the cases that were tried.",
 )
 @click.option(
     "--known-failures",
