@@ -130,7 +130,7 @@ class ICompletion(ABC):
         Raises
         ------
         ArmpyError
-            If the device failed.
+            If the device failed; again at each further call.
         """
 
     def cancel(self) -> None:

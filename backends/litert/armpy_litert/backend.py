@@ -50,7 +50,8 @@ class LiteRtBackend(IEngineBackend):
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The processor, or the delegate's hardware."""
         # XNNPACK's maxima and minima drop NaN, as comparisons of the processor do.
-        return (DeviceInfo(device_type=self._device_type, numerics=Numerics(keeps_nan=False)),)
+        numerics = Numerics(keeps_nan=False, flushes_subnormals=True)
+        return (DeviceInfo(device_type=self._device_type, numerics=numerics),)
 
     @property
     def options(self) -> Sequence[BackendOption]:

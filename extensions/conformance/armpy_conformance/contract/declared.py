@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from armpy.backend import (
     Capability,
     DeviceFigures,
+    MemorySource,
     NetworkResources,
     OptionScope,
     PerformanceFigures,
@@ -175,12 +176,17 @@ def capabilities_are_of_their_types(subject: BackendUnderTest) -> None:
 
 def preferences_can_be_met(subject: BackendUnderTest) -> None:
     """Each preferred factory of tensors is registered for some network."""
-    backend = subject.raw_backend
-    registry = TensorHandleFactoryRegistry()
-    backend.register_tensor_handle_factories(registry, NetworkResources())
+    backend, every = subject.raw_backend, ~MemorySource.UNDEFINED
+    registries: list[TensorHandleFactoryRegistry] = []
+    for resources in (
+        NetworkResources(),
+        NetworkResources(input_sources=every, output_sources=every),
+    ):
+        registries.append(TensorHandleFactoryRegistry())
+        backend.register_tensor_handle_factories(registries[-1], resources)
     for factory_id in backend.get_handle_factory_preferences():
         check(
-            registry.get_factory(factory_id) is not None,
+            any(registry.get_factory(factory_id) for registry in registries),
             f"get_handle_factory_preferences has '{factory_id}', which no factory is called",
         )
 
