@@ -50,6 +50,22 @@ def test_worker_has_the_same_path_no_input_and_none_of_pythons_variables(worker:
     assert answer == {"stdin": "", "path": [str(path) for path in sys.path], "flags": 1}
 
 
+def test_an_application_that_has_closed_its_standard_streams_has_workers() -> None:
+    streams = [os.dup(number) for number in range(3)]
+    os.closerange(0, 3)
+    try:
+        worker = Worker("tests.support.handlers:Obedient")
+        assert ask(worker, "echo", 1) == {"value": 1}
+        worker.stop()
+        for number in range(3):
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(number)
+    finally:
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [

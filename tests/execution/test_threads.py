@@ -211,7 +211,7 @@ with open({sys.argv[3]!r}, "wb") as file:
     not any(importlib.util.find_spec(n) for n in ("_interpreters", "_xxsubinterpreters")),
     reason="this Python has no sub-interpreters",
 )
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="NumPy refuses isolated interpreters")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="NumPy refuses isolated interpreters")
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 def test_a_model_left_open_in_a_sub_interpreter_lets_the_process_end(
     tmp_path: Path, backend: str

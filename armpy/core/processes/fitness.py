@@ -85,16 +85,20 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-def hold_standard_streams() -> None:
+def hold_standard_streams() -> list[int]:
     """Reserve descriptors 0, 1 and 2 for standard streams, which the application may have closed.
 
     What native code prints would go to whatever file had the number else, such as a connection.
+
+    Returns the descriptors that it has opened.
     """
+    opened: list[int] = []
     while not all(map(_is_open, range(3))):
         try:
-            os.open(os.devnull, os.O_RDWR)  # which takes the lowest number
+            opened.append(os.open(os.devnull, os.O_RDWR))  # which takes the lowest number
         except OSError:
-            return
+            break
+    return opened
 
 
 def _is_open(number: int) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from armpy.core.dataclass import dataclass
-from armpy.core.processes.fitness import UnfitError
+from armpy.core.processes.fitness import UnfitError, hold_standard_streams
 from armpy.core.processes.kept_process import (
     KeptProcess,
     end_in_words,
@@ -121,6 +121,9 @@ class Worker:
         self._pid_lock = threading.Lock()
         flags = ["-I"] if settings.writes_bytecode else ["-I", "-B"]
         with ExitStack() as ours, ExitStack() as others:
+            # The worker's standard streams would take the numbers of what it is passed.
+            for descriptor in hold_standard_streams():
+                others.callback(os.close, descriptor)
             self._connection, theirs = _sockets(ours, others)
             output, their_output = os.pipe()
             others.callback(os.close, their_output)

@@ -58,6 +58,8 @@ def _kinds(function: Callable[..., object]) -> dict[str, tuple[Any, bool]]:
 def _is_of(value: object, kind: Any) -> bool:  # Any: an annotation
     """Whether a value has the type of an annotation: numbers are also truth values."""
     origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if alias := getattr(origin, "__value__", None):  # such as NumPy's NDArray since 2.5
+        return _is_of(value, alias)
     if origin in (Any, object) or isinstance(origin, TypeVar):
         return True
     if origin in (Union, types.UnionType):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -51,8 +53,8 @@ def try_program(
     Raises
     ------
     TrialError
-        If the file is not a Python program, the program's engine is missing, or the program calls
-        no model.
+        If it is not a regular file or a Python program, the program's engine is missing, or the
+        program calls no model.
     OSError
         If the program cannot be read.
     """
@@ -83,6 +85,9 @@ def _check_program(program: str) -> None:
     TrialError
         If it is not.
     """
+    # Before it is opened: a device may have no end, and a pipe is read once.
+    if not stat.S_ISREG(os.stat(program).st_mode):
+        raise TrialError("it is not a regular file", where=program, expected="a Python file")
     try:
         with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
             compiled_program(program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,7 @@ def test_a_file_that_is_not_a_python_program_is_refused(content: bytes) -> None:
     assert code == 1
     assert output.startswith("armpy: error: digits.onnx: it is not a Python program (")
     assert "Expected a Python file that runs a model of onnxruntime, ai_edge_litert," in output
+
+
+def test_a_device_is_refused_before_it_is_read() -> None:
+    assert tried(os.devnull)[1].startswith(f"armpy: error: {os.devnull}: it is not a regular file")
