@@ -21,6 +21,7 @@ from armpy.errors import (
     MemoryExportError as MemoryExportError,
     MemoryImportError as MemoryImportError,
     MemoryLimitError as MemoryLimitError,
+    MemoryQuotaError as MemoryQuotaError,
     MemoryValidationError as MemoryValidationError,
     ParserError as ParserError,
     PreparationTimeoutError as PreparationTimeoutError,

@@ -20,6 +20,7 @@ The tree::
     ├── MemoryImportError             caller memory cannot be used as an input
     ├── MemoryExportError             caller memory cannot be used as an output
     ├── MemoryLimitError              a network needs more memory than there is, or is allowed
+    │   └── MemoryQuotaError          than is allowed
     ├── MemoryValidationError         a memory strategy's answer cannot be used
     ├── ExecutionTimeoutError         a deadline passed
     │   └── PreparationTimeoutError   a backend was not done with preparing in time
@@ -243,6 +244,10 @@ class MemoryExportError(ArmpyError):
 
 class MemoryLimitError(ArmpyError, MemoryError):
     """A network needs more memory than the caller allows, or the process can have."""
+
+
+class MemoryQuotaError(MemoryLimitError):
+    """An execution needs more memory than the caller allows (`memory_limit_bytes`)."""
 
 
 def without_memory(error: BaseException) -> MemoryLimitError:

@@ -18,6 +18,7 @@ from armpy.compiler.folding.constants import (
     is_small,
 )
 from armpy.core.symbolic import Size, SymbolicTrace, is_traced
+from armpy.core.text_memory import held_bytes
 from armpy.errors import (
     ArmpyError,
     LayerValidationError,
@@ -236,7 +237,8 @@ class _Specializer:
             ]
             if self._unread is not None:
                 self._unread.update(
-                    (value, array.nbytes) for value, array in zip(constants, folded, strict=True)
+                    (value, held_bytes(array))
+                    for value, array in zip(constants, folded, strict=True)
                 )
             return constants
         if self._unread:
@@ -272,7 +274,7 @@ class _Specializer:
             allowed_bytes += EXPANSION_GROWTH * self._expansion_bytes
         folded = self._evaluator.fold(operation, inputs, outputs, allowed_bytes)
         # One allowance for the graph: many small constants are as large as a few large ones.
-        self._allowed_bytes -= sum(array.nbytes for array in folded or ())
+        self._allowed_bytes -= sum(map(held_bytes, folded or ()))
         return folded
 
     def _inlined(

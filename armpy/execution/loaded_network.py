@@ -84,6 +84,7 @@ class LoadedNetwork:
         self.backends = tuple(backends)
         self._evaluator = evaluator
         self.settings = settings
+        self.memory_limit_bytes = settings.memory_limit_bytes
         self.subgraphs: SubgraphNetworks[LoadedNetwork] = (
             original.subgraphs if original is not None else subgraphs
         ) or SubgraphNetworks(

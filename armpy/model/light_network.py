@@ -179,7 +179,7 @@ class ArchivedNetwork:
         find: Callable[[Shapes], StepProgram | None] | None = None,
     ) -> None:
         self.graph = graph
-        self._limit_bytes = memory_limit_bytes  # the most that a converted input may take
+        self.memory_limit_bytes = memory_limit_bytes  # the most that a converted input may take
         self._read_placement = read_placement  # returns the placement report of a program
         self._find = find  # finds the program for other shapes; gives None where there is none
         # In the order of use; `_lock` keeps two threads from reading the same programs.
@@ -194,7 +194,8 @@ class ArchivedNetwork:
     def _slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
         """Return the slot of each input."""
         pairs = zip(self.graph.inputs, shapes, strict=True)
-        return tuple([InputSlot(v.name, v.info, shape, self._limit_bytes) for v, shape in pairs])
+        limit_bytes = self.memory_limit_bytes
+        return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
 
     def _keep(self, program: StepProgram) -> BoundProgram:
         """Make a program ready for calls."""

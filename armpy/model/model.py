@@ -318,6 +318,11 @@ class Model:
         return parts.save.save_model(parts.save.contents_of(self), path, targets=targets, sign=sign)
 
     @property
+    def memory_limit_bytes(self) -> int:
+        """The most that one execution may need."""
+        return (self.handle.current or self.handle.loaded).memory_limit_bytes
+
+    @property
     def is_light(self) -> bool:
         """Return whether it runs from a compiled model, and nothing else has been loaded."""
         return self.handle.light is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tracemalloc
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -12,14 +13,18 @@ import pytest
 
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
-from armpy.errors import LayerValidationError
+from armpy.errors import LayerValidationError, MemoryQuotaError
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 WORDS = [["a", "b", "c"], ["d", "", "ü"]]
 FLAGS = np.array([[True, False, True], [False, True, False]])
 
 
 def results(
-    operation: ops.Operation, *inputs: npt.ArrayLike, output: DataType | None = None
+    operation: ops.Operation,
+    *inputs: npt.ArrayLike,
+    output: DataType | None = None,
+    limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
 ) -> Sequence[object]:
     """What a layer makes of arrays that are given when the network runs."""
     if isinstance(operation, ops.RegexFullMatch | ops.Tokenizer):
@@ -36,7 +41,8 @@ def results(
     for number, value in enumerate(layer.outputs):
         net.output(str(number), value)
     feeds = {f"input{number}": array for number, array in enumerate(arrays)}
-    with armpy.Runtime(armpy.RuntimeOptions(backends=("CpuRef",))) as runtime:
+    options = armpy.RuntimeOptions(backends=("CpuRef",), memory_limit_bytes=limit_bytes)
+    with armpy.Runtime(options) as runtime:
         return [array.tolist() for array in armpy.Model(net, runtime).run(feeds).values()]
 
 
@@ -331,3 +337,49 @@ def test_rows_of_words_are_normalised_one_at_a_time() -> None:
     words = net.input("words", TensorInfo((2, 2), DataType.STRING))
     with pytest.raises(LayerValidationError, match="not one row of strings"):
         net.add(ops.StringNormalizer(), words)
+
+
+LIMIT_BYTES = 1 << 20
+
+# Inputs are smaller than the limit, and most outputs take more than 8 times as much.
+GROWING: dict[str, tuple[ops.Operation, npt.ArrayLike]] = {
+    "concatenation": (ops.StringConcat(), ["a" * 600_000]),
+    "wide characters": (ops.StringConcat(), ["ä" * 140_000]),
+    "parts": (ops.StringSplit("a"), ["a" * 900_000]),
+    "words": (ops.StringSplit(), ["b " * 400_000]),
+    "padding": (ops.StringSplit("a"), ["a" * 2_000, *[""] * 2_000]),
+    "separators": (ops.Tokenizer(("a",)), ["ba" * 400_000]),
+    "tokens": (ops.Tokenizer(token_pattern="b"), ["b" * 900_000]),
+    "upper case": (ops.StringNormalizer(ops.CaseChange.UPPER), ["ß" * 900_000]),
+    "compared": (ops.StringNormalizer(stop_words=("c",)), ["ß" * 900_000]),
+    "numbers": (ops.Cast(), np.zeros(130_000, np.int64)),
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_text_counts_against_the_memory_limit_before_it_is_made(kind: str) -> None:
+    operation, given = GROWING[kind]
+    inputs = [np.array(given, None if kind == "numbers" else object)] * len(operation.inputs)
+    output = DataType.STRING if kind == "numbers" else None
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryQuotaError, match=r"at most 1048576 bytes \(memory_limit_bytes\)"):
+            results(operation, *inputs, output=output, limit_bytes=LIMIT_BYTES)
+        assert tracemalloc.get_traced_memory()[1] < 8 * LIMIT_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_the_text_of_all_layers_counts_together(is_constant: bool) -> None:
+    net = Network("one text")
+    x = net.input("x", TensorInfo((1,), DataType.STRING))
+    text = net.constant(["a"]) if is_constant else x
+    for _ in range(20):
+        text = net.add(ops.StringConcat(), text, text)
+    net.output("y", net.add(ops.StringConcat(), text, x))
+    options = armpy.RuntimeOptions(backends=("CpuRef",), memory_limit_bytes=LIMIT_BYTES)
+    with armpy.Runtime(options) as runtime:
+        model = armpy.Model(net, runtime)
+        with pytest.raises(MemoryQuotaError, match="the text of one execution"):
+            model(["a"])

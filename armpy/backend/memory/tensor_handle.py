@@ -10,7 +10,7 @@ from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
     MemoryExportError,
-    MemoryLimitError,
+    MemoryQuotaError,
 )
 from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
@@ -182,7 +182,7 @@ class DynamicTensorHandle(ITensorHandle):
         ------
         LayerValidationError
             If the shape contradicts the known dimensions.
-        MemoryLimitError
+        MemoryQuotaError
             If the tensor is larger than one execution allows.
         """
         if not shapes_agree(self._info.shape, shape):
@@ -191,7 +191,7 @@ class DynamicTensorHandle(ITensorHandle):
         limit = self._limit_bytes
         # In front of the allocation: a model's numbers decide here, and they may be absurd.
         if not info.is_addressable or (limit is not None and info.size_bytes > limit):
-            raise MemoryLimitError(
+            raise MemoryQuotaError(
                 "the output is larger than one execution allows",
                 expected="what an array can hold" if limit is None else f"at most {limit} bytes",
                 actual=str(info),

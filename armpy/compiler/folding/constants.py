@@ -15,6 +15,7 @@ from armpy.backend import (
     PreparationRequest,
     WorkloadInfo,
 )
+from armpy.core.text_memory import held_bytes, limited_text
 from armpy.errors import ArmpyError, BackendError, MemoryLimitError
 from armpy.graph import Graph, Value
 from armpy.ops.operation import Array, Operation
@@ -140,13 +141,12 @@ class Evaluator:
             else DynamicTensorHandle(o, allowed_bytes)
             for o in outputs
         ]
-        workload.execute(
-            [
-                HostTensorHandle(i, a) if i is not None and a is not None else None
-                for i, a in zip(infos, arrays, strict=True)
-            ],
-            results,
-        )
+        sources = [
+            HostTensorHandle(i, a) if i is not None and a is not None else None
+            for i, a in zip(infos, arrays, strict=True)
+        ]
+        with limited_text(allowed_bytes):
+            workload.execute(sources, results)
         return [handle.map() for handle in results]
 
 
@@ -159,5 +159,5 @@ def is_small(outputs: Sequence[TensorInfo]) -> bool:
 
 def folding_allowance(graph: Graph) -> int:
     """Return how many bytes folding may add to a graph."""
-    own = sum(value.data.nbytes for value in graph.values() if value.data is not None)
+    own = sum(held_bytes(value.data) for value in graph.values() if value.data is not None)
     return FREE_FOLDING_BYTES + LARGEST_GROWTH * own

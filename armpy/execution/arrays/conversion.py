@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
+from armpy.errors import ArmpyError, InvalidArgumentError, MemoryQuotaError
 from armpy.execution import arrays  # few models have strings: imported when one has
 from armpy.execution.arrays.dlpack import as_view
 from armpy.tensor import Quantization, TensorInfo, check_shape_fits, format_shape, shapes_agree
@@ -35,7 +35,7 @@ def as_input(
 ) -> Array:
     """Check and convert one input.
 
-    Raises InvalidArgumentError if type or shape do not fit; MemoryLimitError if a copy would take
+    Raises InvalidArgumentError if type or shape do not fit; MemoryQuotaError if a copy would take
     too much.
 
     Returns an array, dtype of `info`, C-contiguous, native byte order: `given` itself, or over its
@@ -48,7 +48,7 @@ def as_input(
         array = given if type(given) is np.ndarray else _as_array(name, info, given)
     # Elements may stand for one another: a few bytes can be an array of any size.
     if array.size * dtype.itemsize > limit_bytes:
-        raise MemoryLimitError(
+        raise MemoryQuotaError(
             "the input needs too much memory",
             where=f"input '{name}'",
             expected=f"at most {limit_bytes} bytes (memory_limit_bytes)",

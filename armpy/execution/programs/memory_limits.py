@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.errors import MemoryLimitError
+from armpy.errors import MemoryQuotaError
 from armpy.graph import Graph
 
 
@@ -12,7 +12,7 @@ def check_layers(
 ) -> None:
     """Check every layer by itself.
 
-    Raises MemoryLimitError if a tensor cannot be an array, or what a layer writes is larger than
+    Raises MemoryQuotaError if a tensor cannot be an array, or what a layer writes is larger than
     the limit together with what computing it takes besides.
 
     What backends do before they know how much memory the whole takes, such as packing tables,
@@ -20,7 +20,7 @@ def check_layers(
     """
     for value in graph.values():
         if not value.info.is_addressable:
-            raise MemoryLimitError(
+            raise MemoryQuotaError(
                 "a tensor has dimensions that no array can have",
                 where=f"'{value.name}'",
                 expected="as many bytes as the system's addresses reach",
@@ -30,7 +30,7 @@ def check_layers(
         needed = sum(info.size_bytes for info in layer.output_infos)
         needed += layer.operation.scratch_bytes(layer.input_infos, layer.output_infos)
         if needed > limit_bytes:
-            raise MemoryLimitError(
+            raise MemoryQuotaError(
                 "one execution of the network needs too much memory",
                 where=layer.where,
                 expected=f"at most {limit_bytes} bytes (memory_limit_bytes)",

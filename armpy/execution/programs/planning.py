@@ -20,7 +20,7 @@ from armpy.compiler.memory.memory_copies import ImportRefusals
 from armpy.compiler.optimize import simplified
 from armpy.core.system_trace import has_marks
 from armpy.core.vlog import is_on, vlog, wants_traceback
-from armpy.errors import BackendError, MemoryLimitError
+from armpy.errors import BackendError, MemoryQuotaError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.imports import shapes_depend_on_values
@@ -228,7 +228,7 @@ class Planner:
         results = sum(value.info.size_bytes for value in network.graph.results)
         needed = network.placement.peak_bytes + results
         if needed > self._settings.memory_limit_bytes:
-            raise MemoryLimitError(
+            raise MemoryQuotaError(
                 "one execution of the network needs too much memory",
                 expected=f"at most {self._settings.memory_limit_bytes} bytes (memory_limit_bytes)",
                 actual=f"{needed} bytes",

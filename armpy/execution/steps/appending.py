@@ -15,7 +15,8 @@ import numpy as np
 
 from armpy.compiler import Evaluator, specialize
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError, MemoryLimitError
+from armpy.core.text_memory import held_bytes
+from armpy.errors import ArmpyError, MemoryQuotaError
 from armpy.graph import Graph, Rewriter, Value
 from armpy.graph.network import Network
 from armpy.ops.control_flow import While
@@ -100,7 +101,7 @@ class AppendedElements:
     ) -> None:
         self._append = append
         self._parts = [first]
-        self._num_turns, self._size_bytes, self._limit_bytes = 0, first.nbytes, limit_bytes
+        self._num_turns, self._size_bytes, self._limit_bytes = 0, held_bytes(first), limit_bytes
         # Replaces the value among the inputs of turns.
         self.empty: Array = np.empty(append.emptied(first.shape), first.dtype)
 
@@ -108,9 +109,9 @@ class AppendedElements:
         """Take what turns have added."""
         self._parts.append(part)
         self._num_turns += num_turns
-        self._size_bytes += part.nbytes
+        self._size_bytes += held_bytes(part)
         if self._size_bytes > self._limit_bytes:
-            raise MemoryLimitError(
+            raise MemoryQuotaError(
                 "a value that a loop appends to needs too much memory",
                 where=self._append.where,
                 expected=f"at most {self._limit_bytes} bytes (memory_limit_bytes)",

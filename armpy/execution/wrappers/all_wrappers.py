@@ -22,8 +22,15 @@ from armpy.execution.programs.staged_program import NetworkProgram, StagedProgra
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes, Targets
-from armpy.execution.wrappers.runs import Runs, in_places, observed, traced, with_state
-from armpy.graph import Graph
+from armpy.execution.wrappers.runs import (
+    Runs,
+    in_places,
+    observed,
+    traced,
+    with_limited_text,
+    with_state,
+)
+from armpy.graph import Graph, graphs_of
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
@@ -70,6 +77,7 @@ class ExecutionWrappers:
         self._program_without = program_without
         limit = None if is_inner else settings.properties.max_executions
         self._places = None if limit is None else threading.Semaphore(limit)
+        self._limits_text = not is_inner and _has_text(graph)
         # The backends whose executions stop soon when they are cancelled.
         stops = partial(has_matching_capability, Capability.CANCELLABLE_EXECUTION, True)
         self._cancellable = {b.get_id() for b in backends if stops(b.get_capabilities())}
@@ -124,14 +132,15 @@ class ExecutionWrappers:
 
         1. Falling back, below state and profiling: a failed attempt changes no variable, and its
            time counts.
-        2. Debugging, before state is written: what a callback raises leaves that as it was.
-        3. State: variables are sources and results of the inner program.
-        4. Places, of which a network has as many as its quota allows.
-        5. Profiling, which counts the waits for places and variables as well.
-        6. Verbose logging.
-        7. Marks for the system's trace.
-        8. Refusal of executions outside the application's own memory, where they have to be in it.
-        9. Protected mode, outermost: a tensor that is not protected gets no further.
+        2. The limit of text, which control flow within an execution shares.
+        3. Debugging, before state is written: what a callback raises leaves that as it was.
+        4. State: variables are sources and results of the inner program.
+        5. Places, of which a network has as many as its quota allows.
+        6. Profiling, which counts the waits for places and variables as well.
+        7. Verbose logging.
+        8. Marks for the system's trace.
+        9. Refusal of executions outside the application's own memory, where they have to be in it.
+        10. Protected mode, outermost: a tensor that is not protected gets no further.
         """
         settings = self._settings
         profiler, after_run = settings.profiler, settings.after_run
@@ -142,6 +151,8 @@ class ExecutionWrappers:
                 key=key,
                 program=program,
             )
+        if self._limits_text:
+            yield partial(with_limited_text, limit_bytes=settings.memory_limit_bytes)
         if debug is not None:
             yield debug
         if self._graph.variables:
@@ -190,6 +201,13 @@ class ExecutionWrappers:
             )
             return tuple([slot(v.name, v.info, shape) for v, shape in pairs])
         return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
+
+
+def _has_text(graph: Graph) -> bool:
+    """Return whether a graph has a tensor of strings, in its branches and loops as well."""
+    return any(value.info.data_type.is_string for value in graph.values()) or any(
+        _has_text(inner) for layer in graph.layers for _, inner in graphs_of(layer.operation)
+    )
 
 
 def _runs_of(program: NetworkProgram) -> Runs:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from armpy.backend import Cancellation, cancellable, current_cancellation
 from armpy.core.system_trace import trace_section
+from armpy.core.text_memory import limited_text
 from armpy.errors import InvalidArgumentError
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.scheduling.stop_signal import acquire, commit
@@ -210,6 +211,14 @@ def in_places(
             lock.release()
 
     return _within(runs, place)
+
+
+def with_limited_text(
+    runs: Runs,
+    limit_bytes: int,  # most that the text of an execution may take up
+) -> Runs:
+    """Limit the text of each execution."""
+    return _within(runs, lambda _: limited_text(limit_bytes))
 
 
 def traced(

@@ -7,7 +7,10 @@ import numpy as np
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
 
-_MOST_CHARACTERS = 80
+MOST_CHARACTERS = 24
+"""Characters of the longest text of a number, a float64."""
+
+_SHOWN_CHARACTERS = 80
 _SPECIAL = {"nan": "NaN", "inf": "INF", "-inf": "-INF"}
 
 
@@ -37,7 +40,7 @@ def as_numbers(strings: Array, dtype: np.dtype[np.generic], where: str) -> Array
                 "a string is not a number of the type",
                 where=where,
                 expected=f"a number of {dtype}",
-                actual=ascii(text)[:_MOST_CHARACTERS],
+                actual=ascii(text)[:_SHOWN_CHARACTERS],
             ) from error
     return numbers
 

@@ -8,16 +8,17 @@ fraction of a float, which is rounded as everywhere.
 
 from __future__ import annotations
 
+import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.core.strings import encoded
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, MemoryQuotaError
 from armpy.tensor import MAX_RANK, TensorInfo, format_shape
 from armpy.types import DataType
 from armpy_serving.protocol import dtype_of
@@ -199,12 +200,71 @@ def array_of_contents(
     )
 
 
-def bytes_of(array: Array) -> bytes:
-    """The raw bytes of an array: little-endian, outermost dimension first, without gaps."""
+def bytes_of(array: Array, limit_bytes: int = sys.maxsize) -> bytes:
+    """The raw bytes of an array: little-endian, outermost dimension first, without gaps.
+
+    Parameters
+    ----------
+    limit_bytes : int
+        Most that strings may take.
+
+    Raises
+    ------
+    MemoryQuotaError
+        If they take more: one string may be many elements of an array.
+    """
     if array.dtype.hasobject:
-        elements = (encoded(text) for text in array.reshape(-1).tolist())
+        elements = _encoded(array, limit_bytes)
         return b"".join(len(e).to_bytes(_LENGTH_BYTES, "little") + e for e in elements)
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def _encoded(array: Array, limit_bytes: int) -> Iterator[bytes]:
+    """The bytes of strings, as far as the limit allows."""
+    size_bytes = 0
+    for text in array.reshape(-1).tolist():
+        element = encoded(text)
+        size_bytes += _LENGTH_BYTES + len(element)
+        if size_bytes > limit_bytes:
+            raise answer_too_large(limit_bytes)
+        yield element
+
+
+def answer_too_large(limit_bytes: int) -> MemoryQuotaError:
+    """The error for an answer whose body is larger than the model's limit."""
+    return MemoryQuotaError(
+        "the answer is too large",
+        expected=f"at most {limit_bytes} bytes (memory_limit_bytes)",
+        fix="Ask for binary data (parameter binary_data), for fewer outputs, or with fewer rows",
+    )
+
+
+def json_parts(name: str, array: Array) -> Iterator[str]:
+    """JSON of an array's elements, without brackets, in parts of some 100 KB.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `check_json`.
+    """
+    check_json(name, array)
+    flat, separator = array.reshape(-1), ""
+    for begin in range(0, flat.size, _PART_ELEMENTS):
+        elements = flat[begin : begin + _PART_ELEMENTS].tolist()
+        if array.dtype.hasobject and sum(map(len, elements)) > _PART_CHARACTERS:
+            for text in elements:
+                yield f'{separator}"'
+                for start in range(0, len(text), _PART_CHARACTERS):
+                    yield json.dumps(text[start : start + _PART_CHARACTERS])[1:-1]
+                yield '"'
+                separator = ","
+        else:
+            yield separator + json.dumps(elements, separators=(",", ":"))[1:-1]
+        separator = ","
+
+
+_PART_ELEMENTS = 1 << 12
+_PART_CHARACTERS = 1 << 14
 
 
 def numbers_of(name: str, array: Array) -> list[bool | int | float | str]:
@@ -247,18 +307,21 @@ def _is_escaped(text: str) -> bool:
     return not text.isascii() and any("\udc80" <= letter <= "\udcff" for letter in text)
 
 
-def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | float | bytes]]:
+def contents_of(
+    datatype: str, array: Array, limit_bytes: int = sys.maxsize
+) -> tuple[str, list[bool | int | float | bytes]]:
     """An array's elements for gRPC, and the field of ``InferTensorContents`` that has them.
 
     Parameters
     ----------
     datatype : str
         Datatype that is not in `RAW_ONLY`.
+    limit_bytes : int
+        As of `bytes_of`; MemoryQuotaError is raised as there.
     """
-    elements: list[Any] = array.ravel().tolist()
     if datatype == "BYTES":
-        elements = [encoded(text) for text in elements]
-    return _FIELDS[datatype], elements
+        return _FIELDS[datatype], [*_encoded(array, limit_bytes)]
+    return _FIELDS[datatype], array.ravel().tolist()
 
 
 def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:

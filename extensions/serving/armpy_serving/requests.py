@@ -8,17 +8,27 @@ Open Inference Protocol, version 2: ``inference_rest.md``; Triton's extension
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.types import DataType
-from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, bytes_of, numbers_of
+from armpy.errors import ExecutionTimeoutError, InvalidArgumentError, UnimplementedError
+from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
+from armpy_serving.contents import (
+    Array,
+    answer_too_large,
+    array_of_bytes,
+    array_of_numbers,
+    bytes_of,
+    json_parts,
+)
 from armpy_serving.protocol import Parameter, datatype_of
 
 HEADER = "Inference-Header-Content-Length"
@@ -38,13 +48,18 @@ class InferenceRequest:
     all_binary: bool = False  # whether that holds for all others, too
     id: str = ""  # empty if the request has none
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    received_s: float = field(default_factory=time.monotonic)  # when its deadline began to count
 
     @property
     def deadline_s(self) -> float | None:
-        """Return how long it may take: parameter ``timeout``, in microseconds, as Triton has it."""
+        """Return the time left until its deadline; None if it has none.
+
+        The parameter ``timeout`` is in microseconds, as Triton has it, from `received_s` on.
+        """
         timeout = self.parameters.get("timeout", 0)
         if type(timeout) is int and 0 <= timeout < 2**63:
-            return timeout / 1e6 or None
+            left_s = self.received_s + timeout / 1e6 - time.monotonic()
+            return max(left_s, 0.0) if timeout else None
         raise _wrong(
             "the time-out is negative or not a whole number", "a number of microseconds", timeout
         )
@@ -82,6 +97,7 @@ def read_request(
     UnimplementedError
         If an output is asked for in a way that there is not; see `check_output`.
     """
+    received_s = time.monotonic()
     whole = memoryview(body)
     length = len(whole) if header_length is None else header_length
     if not 0 <= length <= len(whole):
@@ -94,15 +110,18 @@ def read_request(
         raise _wrong(
             f"the body is not JSON ({error})", "an object with 'inputs'", actual
         ) from error
-    return request_of(document, whole[length:])
+    return request_of(document, whole[length:], received_s)
 
 
-def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequest:
+def request_of(
+    document: object, binary: memoryview = _NOTHING, received_s: float | None = None
+) -> InferenceRequest:
     """The request that a JSON document is, with the bytes that follow it; see `read_request`."""
     if not isinstance(document, Mapping):
         raise _wrong(
             "the body is not an object", "an object with 'inputs'", type(document).__name__
         )
+    document = _stated(document)
     inputs: dict[str, Array] = {}
     datatypes: dict[str, str] = {}
     for entry in _entries(document, "inputs"):
@@ -126,7 +145,7 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
                     f"0 to {len(binary)}, which are left",
                     size,
                 )
-            if entry.get("data") is not None:
+            if "data" in entry:
                 raise InvalidArgumentError(
                     "there are both 'data' and binary_data_size",
                     where=where,
@@ -140,14 +159,19 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
     wanted = _entries(document, "outputs") if "outputs" in document else []
     names = tuple(_field(entry, "name", str) for entry in wanted)
     parameters = _parameters(document, "the request")
+    all_binary = _flag(parameters, "binary_data_output", "the request")
+    binary_names = [
+        n for n, e in zip(names, wanted, strict=True) if _asks_binary(e, n, default=all_binary)
+    ]
     return InferenceRequest(
         inputs,
         datatypes,
         names,
-        frozenset(n for n, e in zip(names, wanted, strict=True) if _asks_binary(e, n)),
-        _flag(parameters, "binary_data_output", "the request"),
+        frozenset(binary_names),
+        all_binary and not names,
         _field(document, "id", str) if "id" in document else "",
         parameters,
+        time.monotonic() if received_s is None else received_s,
     )
 
 
@@ -185,6 +209,7 @@ def write_answer(
     data_types: Mapping[str, DataType],
     model_name: str,
     model_version: str = "",
+    limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
 ) -> tuple[bytes, int | None]:
     """Write an answer's body.
 
@@ -192,6 +217,8 @@ def write_answer(
     ----------
     data_types : mapping of str to DataType
         Types of the outputs.
+    limit_bytes : int
+        Most that the body may take.
 
     Returns
     -------
@@ -203,25 +230,62 @@ def write_answer(
     ------
     InvalidArgumentError
         If JSON cannot express an output's elements.
+    MemoryQuotaError
+        If the body is larger than the limit.
+    ExecutionTimeoutError
+        If the request's deadline passes before all is written.
     """
-    entries: list[dict[str, object]] = []
+    document = {"model_name": model_name, "model_version": model_version, "id": request.id}
+    head = json.dumps({key: text for key, text in document.items() if text}, separators=_PLAIN)
+    body = _Body(request, limit_bytes)
+    body.add(f'{head[:-1]},"outputs":['.encode())
     tail: list[bytes] = []
-    for name, array in outputs.items():
+    for number, (name, array) in enumerate(outputs.items()):
         datatype = datatype_of(data_types[name])
         entry: dict[str, object] = {"name": name, "datatype": datatype, "shape": [*array.shape]}
         if request.all_binary or name in request.binary_outputs or datatype == "BF16":
-            tail.append(bytes_of(array))
+            tail.append(bytes_of(array, limit_bytes - sum(map(len, tail))))
             entry["parameters"] = {"binary_data_size": len(tail[-1])}
+            parts: Iterable[str] = ()
         else:
-            entry["data"] = numbers_of(name, array)
-        entries.append(entry)
-    document: dict[str, object] = {"model_name": model_name}
-    if model_version:
-        document["model_version"] = model_version
-    if request.id:
-        document["id"] = request.id
-    head = json.dumps(document | {"outputs": entries}, separators=(",", ":")).encode()
-    return (b"".join([head, *tail]), len(head)) if tail else (head, None)
+            parts = chain([',"data":['], json_parts(name, array), ["]"])
+        begin = "," if number else ""
+        body.add(f"{begin}{json.dumps(entry, separators=_PLAIN)[:-1]}".encode())
+        for part in chain(parts, ["}"]):
+            body.add(part.encode())
+    body.add(b"]}")
+    length = body.size_bytes
+    for raw in tail:
+        body.add(raw)
+    return body.content(), length if tail else None
+
+
+_PLAIN = (",", ":")
+"""Separators of JSON without white space."""
+
+
+class _Body:
+    """An answer's body, written in parts up to a limit and until the request's deadline."""
+
+    def __init__(self, request: InferenceRequest, limit_bytes: int) -> None:
+        self._request, self._limit_bytes = request, limit_bytes
+        self._buffer = io.BytesIO()
+
+    @property
+    def size_bytes(self) -> int:
+        return self._buffer.tell()
+
+    def add(self, part: bytes) -> None:
+        """Write a part; errors as of `write_answer`."""
+        if self._request.deadline_s == 0:
+            raise ExecutionTimeoutError("the answer was not written at its deadline")
+        if self.size_bytes + len(part) > self._limit_bytes:
+            raise answer_too_large(self._limit_bytes)
+        self._buffer.write(part)
+
+    def content(self) -> bytes:
+        """All of it, without a copy."""
+        return self._buffer.getvalue()
 
 
 _TENSOR = (("name", str), ("datatype", str), ("shape", list))
@@ -229,10 +293,15 @@ _TENSOR = (("name", str), ("datatype", str), ("shape", list))
 
 def _entries(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
     """A list of objects in a document."""  # Any: JSON
-    entries: Sequence[Mapping[str, Any]] = _field(document, key, list)
+    entries = _field(document, key, list)
     if not all(isinstance(entry, Mapping) for entry in entries):
         raise _wrong(f"an entry of '{key}' is not an object", "objects", entries)
-    return entries
+    return [*map(_stated, entries)]
+
+
+def _stated(document: Mapping[str, Any]) -> Mapping[str, Any]:  # Any: JSON
+    """An object without its null fields, which many clients write for those left out."""
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def _field(document: Mapping[str, Any], key: str, kind: type) -> Any:  # Any: JSON
@@ -248,10 +317,10 @@ def _field(document: Mapping[str, Any], key: str, kind: type) -> Any:  # Any: JS
 def _parameters(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:  # Any: JSON
     """Parameters of a request or tensor."""
     parameters = document.get("parameters", {})
-    if isinstance(parameters, Mapping) and all(
-        isinstance(value, (str, bool, int, float)) for value in parameters.values()
-    ):
-        return parameters
+    if isinstance(parameters, Mapping):
+        parameters = _stated(parameters)
+        if all(isinstance(value, (str, bool, int, float)) for value in parameters.values()):
+            return parameters
     raise _wrong(
         f"the parameters of {where} have the wrong type",
         "an object of strings, numbers and booleans",
@@ -259,17 +328,19 @@ def _parameters(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:  
     )
 
 
-def _asks_binary(entry: Mapping[str, Any], name: str) -> bool:  # Any: JSON
+def _asks_binary(entry: Mapping[str, Any], name: str, *, default: bool) -> bool:  # Any: JSON
     """Return whether an output is asked for as bytes."""
     where = f"output '{name}'"
     parameters = _parameters(entry, where)
     check_output(name, parameters)
-    return _flag(parameters, "binary_data", where)
+    return _flag(parameters, "binary_data", where, default=default)
 
 
-def _flag(parameters: Mapping[str, Any], key: str, where: str) -> bool:  # Any: JSON
-    """A parameter that is true or false, which it is if it is not there."""
-    flag = parameters.get(key, False)
+def _flag(
+    parameters: Mapping[str, Any], key: str, where: str, *, default: bool = False
+) -> bool:  # Any: JSON
+    """A parameter that is true or false."""
+    flag = parameters.get(key, default)
     if isinstance(flag, bool):
         return flag
     raise _wrong(f"the parameter {key} of {where} is not a boolean", "true or false", repr(flag))

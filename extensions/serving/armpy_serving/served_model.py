@@ -15,7 +15,7 @@ from armpy_serving.health import HealthRules, ModelHealth, check_model
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.protocol import datatype_of, model_metadata
 from armpy_serving.requests import InferenceRequest, read_request, write_answer
-from armpy_serving.status import status_of
+from armpy_serving.status import status_of, text_of
 
 
 class ServedModel:
@@ -54,6 +54,7 @@ class ServedModel:
         self._run_async = run_async or model.run_async
         self.name = name
         self.version = version
+        self.memory_limit_bytes = model.memory_limit_bytes
         self.health = ModelHealth(model, rules)
         self.metrics = metrics or ModelMetrics(name, version)
         self.metrics.healths = (self.health,)
@@ -78,7 +79,14 @@ class ServedModel:
         self, request: InferenceRequest, outputs: Mapping[str, Array]
     ) -> tuple[bytes, int | None]:
         """The body of a request's answer; see `write_answer`."""
-        return write_answer(request, outputs, self._data_types, self.name, self.version)
+        return write_answer(
+            request,
+            outputs,
+            self._data_types,
+            self.name,
+            self.version,
+            self.memory_limit_bytes,
+        )
 
     def run(
         self,
@@ -148,7 +156,7 @@ class ServedModel:
             )
             return 200, *self.written(request, results)
         except Exception as error:  # noqa: BLE001 - the client gets it, and it is counted
-            return status_of(error).http, json.dumps({"error": str(error)}).encode(), None
+            return status_of(error).http, json.dumps({"error": text_of(error)}).encode(), None
 
     @contextmanager
     def _counted(

@@ -3,8 +3,9 @@
 Notes
 -----
 What a caller can do something about (names, types, shapes, a model that is not there) is 400 or
-404. 503 is what may pass by itself, and can be tried again: a full queue, no memory, a process that
-has ended, a model that is being taken away. 504 is a deadline. All else is the server's, 500.
+404; a request that needs more memory than the model's limit is 413. 503 is what may pass by itself,
+and can be tried again: a full queue, no memory, a process that has ended, a model that is being
+taken away. 504 is a deadline. All else is the server's, 500.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
     MemoryLimitError,
+    MemoryQuotaError,
     ModelNotFoundError,
     ModelUnavailableError,
     QueueFullError,
     UnimplementedError,
+    without_memory,
 )
 
 
@@ -61,6 +64,7 @@ _STATUSES: tuple[tuple[type[BaseException], ErrorStatus], ...] = (
     (ExecutionCancelledError, ErrorStatus(499, "CANCELLED", "CANCELLED")),
     (CancelledError, ErrorStatus(499, "CANCELLED", "CANCELLED")),
     (QueueFullError, _BUSY),
+    (MemoryQuotaError, ErrorStatus(413, "RESOURCE_EXHAUSTED", "INVALID_ARG")),
     (MemoryLimitError, ErrorStatus(503, "RESOURCE_EXHAUSTED", "UNAVAILABLE")),
     (MemoryError, ErrorStatus(503, "RESOURCE_EXHAUSTED", "UNAVAILABLE")),
     (DeadObjectError, _BUSY),
@@ -74,3 +78,10 @@ _STATUSES: tuple[tuple[type[BaseException], ErrorStatus], ...] = (
 def status_of(error: BaseException) -> ErrorStatus:
     """The status with which a server answers a request that has come to an error."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), _INTERNAL)
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an error for a client; never empty."""
+    if isinstance(error, MemoryError):  # Python's own has none
+        error = without_memory(error)
+    return str(error) or type(error).__name__

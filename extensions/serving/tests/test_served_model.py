@@ -18,6 +18,7 @@ from armpy import (
     InvalidArgumentError,
     LayerValidationError,
     MemoryLimitError,
+    MemoryQuotaError,
     Model,
     ModelNotFoundError,
     Network,
@@ -30,7 +31,8 @@ from armpy import (
     ops,
 )
 from armpy_serving import KernelCounter, ServedModel, status_of
-from armpy_serving.requests import read_request
+from armpy_serving.requests import InferenceRequest, read_request, write_answer
+from armpy_serving.status import text_of
 from armpy_testing.effort import effort
 
 SCALE = Quantization.per_tensor(0.5, -3)
@@ -91,15 +93,28 @@ def test_bytes_follow_the_json_both_ways(served: ServedModel) -> None:
                     "parameters": {"binary_data_size": 2},
                 },
             ],
-            "outputs": [{"name": "double", "parameters": {"binary_data": True}}],
+            "outputs": [
+                {"name": "double"},
+                {"name": "real", "parameters": {"binary_data": False}},
+            ],
+            "parameters": {"binary_data_output": True},
         }
     ).encode()
     status, body, length = served.answer(head + x.tobytes() + q.tobytes(), len(head))
     assert status == 200
     assert length is not None
-    (output,) = json.loads(body[:length])["outputs"]
+    output, as_json = json.loads(body[:length])["outputs"]
     assert output["parameters"] == {"binary_data_size": 16}
+    assert as_json["data"] == [4, 4.5]
     np.testing.assert_array_equal(np.frombuffer(body[length:], "<f4").reshape(2, 2), 2 * x)
+
+
+def test_null_is_a_field_that_is_left_out(served: ServedModel) -> None:
+    inputs = [entry | {"parameters": None} for entry in json.loads(body_of())["inputs"]]
+    nulls = {"id": None, "outputs": None, "parameters": {"timeout": None}, "inputs": inputs}
+    assert served.answer(body_of(**nulls))[1] == served.answer(body_of(id=""))[1]
+    outputs = [{"name": "double", "parameters": None}]
+    assert served.answer(body_of(**nulls | {"outputs": outputs, "parameters": None}))[0] == 200
 
 
 WRONG = {
@@ -215,6 +230,7 @@ def test_each_error_has_its_status() -> None:
         QueueFullError: (503, "UNAVAILABLE"),
         DeadObjectError: (503, "UNAVAILABLE"),
         MemoryLimitError: (503, "RESOURCE_EXHAUSTED"),
+        MemoryQuotaError: (413, "RESOURCE_EXHAUSTED"),
         ExecutionTimeoutError: (504, "DEADLINE_EXCEEDED"),
         BackendError: (500, "INTERNAL"),
         ParserError: (500, "INTERNAL"),
@@ -222,11 +238,12 @@ def test_each_error_has_its_status() -> None:
     statuses = {kind: status_of(kind("it failed")) for kind in expected}
     assert {kind: (s.http, s.grpc) for kind, s in statuses.items()} == expected
     assert status_of(ZeroDivisionError()).http == 500
+    assert text_of(MemoryError()) == "the process has no memory left for this."
 
 
 def test_the_time_out_is_in_microseconds() -> None:
     request = read_request(body_of(parameters={"timeout": 2_000_000}))
-    assert request.deadline_s == 2.0
+    assert 0 < (request.deadline_s or 0) <= 2
     assert read_request(body_of()).deadline_s is None
 
 
@@ -285,3 +302,33 @@ def test_strings_are_served_as_bytes_in_binary_data(shouting: ServedModel) -> No
     head = json.dumps(document).encode()
     status, body, header = shouting.answer(head + raw, len(head))
     assert (status, body[header:]) == (200, b"\x02\0\0\0\xff!\x01\0\0\0!")
+
+
+ANSWERS = {
+    "numbers": np.linspace(0.1, 0.9, 100_000, dtype=np.float32),
+    "strings": np.array(['a"ü' * 30] * 2_000, object),
+    "long strings": np.array(["ü" * 50_000, "a"] * 4, object),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_an_answer_is_written_in_parts_up_to_a_limit_until_the_deadline(kind: str) -> None:
+    array = ANSWERS[kind]
+    data_type = {"y": DataType.STRING if array.dtype.hasobject else DataType.FLOAT32}
+    body, _ = write_answer(InferenceRequest({}, {}), {"y": array}, data_type, "m")
+    assert json.loads(body)["outputs"][0]["data"] == array.tolist()
+    limit_bytes = len(body) - 1
+    with pytest.raises(MemoryQuotaError, match=f"at most {limit_bytes} bytes"):
+        write_answer(
+            InferenceRequest({}, {}), {"y": array}, data_type, "m", limit_bytes=limit_bytes
+        )
+    late = InferenceRequest({}, {}, parameters={"timeout": 1_000}, received_s=0)
+    with pytest.raises(ExecutionTimeoutError):
+        write_answer(late, {"y": array}, data_type, "m")
+
+
+def test_strings_as_bytes_are_held_against_the_limit() -> None:
+    array = np.array(["a" * 1_000] * 1_000, object)
+    binary = InferenceRequest({}, {}, all_binary=True)
+    with pytest.raises(MemoryQuotaError, match="at most 10000 bytes"):
+        write_answer(binary, {"y": array}, {"y": DataType.STRING}, "m", limit_bytes=10_000)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.core.numerics import float_bits, float_values
+from armpy.core.text_memory import STRING_BYTES, GrowingText
 from armpy.ops import Cast
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_reference.strings import as_numbers, as_texts
+from armpy_reference.strings import MOST_CHARACTERS, as_numbers, as_texts
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -35,6 +36,7 @@ class CastWorkload(ReferenceWorkload[Cast]):
         if source.data_type.is_bit_pattern:
             values = float_values(values, source.data_type.name)
         if target.data_type.is_string:
+            GrowingText(self).add(values.size * (STRING_BYTES + MOST_CHARACTERS))
             out.reshape(-1)[:] = as_texts(values)
         elif target.data_type.is_bit_pattern:
             out[...] = float_bits(

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from armpy.errors import InvalidArgumentError
-from armpy_serving.status import status_of
+from armpy_serving.status import status_of, text_of
 
 _ROUTES = "POST /v2/models/NAME/infer, or GET /v2/models/NAME for what it takes"
 
@@ -25,9 +25,9 @@ def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
     status = status_of(error)
     log_error(error)
     kserve_made: Exception = (
-        GrpcException(status_code=grpc.StatusCode[status.grpc], details=str(error))
+        GrpcException(status_code=grpc.StatusCode[status.grpc], details=text_of(error))
         if is_grpc
-        else HTTPException(status.http, str(error))
+        else HTTPException(status.http, text_of(error))
     )
     return kserve_made
 
@@ -35,7 +35,7 @@ def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
 def error_response(error: Exception) -> Response:
     """The answer of the protocol to a request that has come to an error."""
     log_error(error)
-    return _json_response(str(error), status_of(error).http)
+    return _json_response(text_of(error), status_of(error).http)
 
 
 async def http_exception_response(request: Request, error: Exception) -> Response:

@@ -83,8 +83,8 @@ def answer_of(
     for name, array in outputs.items():
         tensor = response.outputs.add(name=name, datatype=datatypes[name], shape=array.shape)
         if raw:
-            response.raw_output_contents.append(bytes_of(array))
+            response.raw_output_contents.append(bytes_of(array, served.memory_limit_bytes))
         else:
-            field, elements = contents_of(datatypes[name], array)
+            field, elements = contents_of(datatypes[name], array, served.memory_limit_bytes)
             getattr(tensor.contents, field).extend(elements)
     return response

@@ -17,7 +17,7 @@ from armpy_serving.cluster_resources import resource_name
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import HEADER, json_length, version_error
-from armpy_serving.status import status_of
+from armpy_serving.status import status_of, text_of
 
 READY_WAIT_S = 0.5
 """Time that a request for readiness waits for a trial of the model."""
@@ -95,7 +95,7 @@ class ModelDeployment:
         try:
             return await self._answer(request)
         except Exception as error:  # noqa: BLE001 - the client gets it
-            document = json.dumps({"error": str(error)})
+            document = json.dumps({"error": text_of(error)})
             return Response(document, status_of(error).http, media_type="application/json")
 
     async def _answer(self, request: Any) -> Response:  # Any: as above

@@ -22,7 +22,7 @@ from armpy.execution import TensorSpec
 from armpy_serving.contents import Array
 from armpy_serving.health import ModelHealth, has_state
 from armpy_serving.metrics import ModelMetrics
-from armpy_serving.status import status_of
+from armpy_serving.status import status_of, text_of
 from armpy_serving.triton.batches import TritonCall, count_rows, divided, groups_of, joined
 from armpy_serving.triton.metrics_reporter import MetricsReporter
 from armpy_serving.triton.settings import InstanceSettings, check_config, threads_per_instance
@@ -227,7 +227,7 @@ class TritonModel:
             pb_utils.Logger.log_error(f"{type(error).__name__}: {error}")
         code = getattr(pb_utils.TritonError, status.triton)
         return pb_utils.InferenceResponse(
-            output_tensors=[], error=pb_utils.TritonError(str(error), code)
+            output_tensors=[], error=pb_utils.TritonError(text_of(error), code)
         )
 
 

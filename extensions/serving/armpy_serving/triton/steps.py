@@ -8,7 +8,7 @@ from typing import Any
 import triton_python_backend_utils as pb_utils
 
 from armpy_serving.contents import Array
-from armpy_serving.status import status_of
+from armpy_serving.status import status_of, text_of
 from armpy_serving.triton.ensemble import CLASSES, SCORES
 from armpy_serving.triton.step_settings import StepSettings, best_of
 from armpy_serving.triton.version_file import VersionFile, version_folder
@@ -62,7 +62,7 @@ def _answer(request: Any, step: Step) -> Any:  # Any: of the server's module
         outputs = step({tensor.name(): tensor.as_numpy() for tensor in request.inputs()})
     except Exception as error:  # noqa: BLE001 - the answer of this request alone
         code = getattr(pb_utils.TritonError, status_of(error).triton)
-        triton_error = pb_utils.TritonError(str(error), code)
+        triton_error = pb_utils.TritonError(text_of(error), code)
         return pb_utils.InferenceResponse(output_tensors=[], error=triton_error)
     return pb_utils.InferenceResponse(
         output_tensors=[pb_utils.Tensor(name, array) for name, array in outputs.items()]
