@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-import ctypes
-import logging
 import os
 import re
-import sys
-import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +15,7 @@ from armpy.core.dataclass import dataclass
 from armpy.errors import BackendUnavailableError, DeviceNotFoundError
 from armpy.types import DeviceType
 from armpy_onnxruntime.engine import require
-
-_log = logging.getLogger("armpy_onnxruntime")
+from armpy_onnxruntime.process_state import kept_process
 
 _TYPES = {"CPU": DeviceType.OTHER, "GPU": DeviceType.GPU, "NPU": DeviceType.ACCELERATOR}
 """By ONNX Runtime's type of the hardware; the processor comes after armpy's own compiled code."""
@@ -91,7 +86,7 @@ def _register(path: str) -> Iterator[PluginDevice]:
         )
     before = {_identity(device) for device in runtime.get_ep_devices()}
     try:
-        with _kept_process(where):
+        with kept_process(where):
             runtime.register_execution_provider_library(registration_name(path), path)
     except Exception as error:  # its exceptions have no base class of their own
         text = " ".join(str(error).split())
@@ -153,72 +148,3 @@ def registration_name(path: str) -> str:
     stem = os.path.basename(path).partition(".")[0].removeprefix("lib")
     words = [word for word in stem.split("_") if word not in _COMMON_WORDS]
     return "_".join(words) or stem
-
-
-@contextmanager
-def _kept_process(where: str) -> Iterator[None]:
-    """Keep the process's standard output and environment as they are, and name who changes them."""
-    variables = _variables()
-    with tempfile.TemporaryFile() as written:
-        with _standard_output_to(written.fileno()):
-            yield
-        written.seek(0)
-        if text := written.read().decode(errors="replace").strip():
-            _log.warning("%s wrote to standard output when it was registered: %s", where, text)
-    changed = sorted(name for name, _ in variables.items() ^ _variables().items())
-    if changed and (system := _c_library()) is not None:
-        names = ", ".join(os.fsdecode(name) for name in changed)
-        _log.warning("%s changed the environment, which is set back: %s", where, names)
-        for name in changed:
-            if name in variables:
-                system.setenv(name, variables[name], 1)
-            else:
-                system.unsetenv(name)
-
-
-@contextmanager
-def _standard_output_to(descriptor: int) -> Iterator[None]:
-    system = _c_library()
-    if system is None:
-        yield
-        return
-    with suppress(AttributeError, OSError, ValueError):  # replaced or closed by the application
-        sys.stdout.flush()
-    try:
-        saved = os.dup(1)
-    except OSError:  # the application has closed it
-        yield
-        return
-    try:
-        os.dup2(descriptor, 1)
-        yield
-    finally:
-        system.fflush(None)
-        os.dup2(saved, 1)
-        os.close(saved)
-
-
-def _variables() -> dict[bytes, bytes]:
-    """The environment as libraries see it; empty where the system does not show it."""
-    system = _c_library()
-    if system is None:
-        return {}
-    try:
-        block = ctypes.POINTER(ctypes.c_char_p).in_dll(system, "environ")
-    except ValueError:
-        return {}
-    variables = {}
-    index = 0
-    while (entry := block[index]) is not None:
-        name, _, value = entry.partition(b"=")
-        variables[name] = value
-        index += 1
-    return variables
-
-
-def _c_library() -> ctypes.CDLL | None:
-    """The process's C library; None where each library may have its own, as on Windows."""
-    try:
-        return ctypes.CDLL(None)
-    except TypeError:
-        return None

@@ -37,14 +37,19 @@ FAULTS = {
 }
 
 PROGRAM = """
-import json, os, sys
+import json, os, signal, sys
 import numpy as np
 import armpy
 from armpy.plugins import BackendRegistry, PluginOptions
 
+os.umask(0o22)
 registry = BackendRegistry.discover(PluginOptions(probe_timeout_s=3.0))
 home = os.environ["HOME"]
 names = [backend.get_id() for backend in registry.available()]
+upwards = np.float32(1) + np.float32(1e-10) != 1
+with open("/proc/self/status") as status:
+    ignored = int(status.read().split("SigIgn:")[1].split()[0], 16) >> signal.SIGUSR1 - 1 & 1
+kept = [os.getcwd(), os.umask(0o22), ignored, bool(upwards)]
 after = os.popen('printf "$HOME $PLANTED"').read().split()
 answers = {}
 for name in names:
@@ -59,7 +64,8 @@ for name in names:
         answers[name] = str(error)
 rows = [(c.source.split()[0], c.backend_id, c.status.value, c.reason) for c in registry.candidates]
 skipped = [(os.path.basename(p.path), p.reason) for p in registry.skipped_paths]
-print(json.dumps({"rows": rows, "skipped": skipped, "answers": answers, "home": after == [home]}))
+said = {"rows": rows, "skipped": skipped, "answers": answers}
+print(json.dumps({**said, "home": after == [home], "kept": kept}))
 """
 
 
@@ -111,7 +117,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> FakeSite:
         library = site.path / f"lib{name}.so"
         macros = [f'-DTARGET="{nxrt.get_library_path()}"', *([f"-D{macro}"] if macro else [])]
         command = [compiler, "-shared", "-fPIC", "-O1", *macros, str(SOURCE), "-o", str(library)]
-        subprocess.run([*command, "-ldl"], check=True)
+        subprocess.run([*command, "-ldl", "-lm"], check=True)
         library = site.install_library(name, library)
         if name == "gone":
             library.unlink()
@@ -163,7 +169,16 @@ def test_each_planted_fault_is_named_and_harms_nothing(planted: FakeSite, tmp_pa
     skipped = dict(said["skipped"])
     assert skipped["libunreadable.so"].endswith("libunreadable.so is not a regular file")
     assert said["home"]
-    assert "changed the environment, which is set back: HOME, PLANTED" in done.stderr
+    assert said["kept"] == [os.getcwd(), 0o22, 0, False]
+    for state in (
+        "the environment (HOME, PLANTED)",
+        "the handlers of signals (SIGUSR1)",
+        "the working folder",
+        "the mask of new files (umask)",
+        "the rounding mode or other control of floating-point arithmetic",
+    ):
+        assert f"libchanging.so changed {state}; armpy has set this back" in done.stderr
+    assert "changed the locale" not in done.stderr
     assert said["answers"]["OrtCpuEp"] == said["answers"]["CpuRef"] == 18.0
 
 
