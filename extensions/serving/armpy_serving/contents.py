@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -247,20 +248,21 @@ def json_parts(name: str, array: Array) -> Iterator[str]:
     InvalidArgumentError
         As `check_json`.
     """
-    check_json(name, array)
     flat, separator = array.reshape(-1), ""
     for begin in range(0, flat.size, _PART_ELEMENTS):
-        elements = flat[begin : begin + _PART_ELEMENTS].tolist()
-        if array.dtype.hasobject and sum(map(len, elements)) > _PART_CHARACTERS:
-            for text in elements:
+        part = flat[begin : begin + _PART_ELEMENTS]
+        is_long = array.dtype.hasobject and sum(map(len, part)) > _PART_CHARACTERS
+        for elements in part.reshape(-1, 1) if is_long else (part,):
+            numbers = numbers_of(name, elements)
+            if is_long:
                 yield f'{separator}"'
+                text = str(numbers[0])
                 for start in range(0, len(text), _PART_CHARACTERS):
                     yield json.dumps(text[start : start + _PART_CHARACTERS])[1:-1]
                 yield '"'
-                separator = ","
-        else:
-            yield separator + json.dumps(elements, separators=(",", ":"))[1:-1]
-        separator = ","
+            else:
+                yield separator + json.dumps(numbers, separators=(",", ":"))[1:-1]
+            separator = ","
 
 
 _PART_ELEMENTS = 1 << 12
@@ -288,7 +290,7 @@ def check_json(name: str, array: Array) -> None:
     InvalidArgumentError
         If one is not a finite number, or a string that is not UTF-8.
     """
-    if array.dtype.hasobject and any(map(_is_escaped, array.reshape(-1).tolist())):
+    if array.dtype.hasobject and any(map(_ESCAPED.search, array.reshape(-1).tolist())):
         raise InvalidArgumentError(
             "JSON cannot say bytes that are not UTF-8",
             where=f"output '{name}'",
@@ -302,9 +304,8 @@ def check_json(name: str, array: Array) -> None:
         )
 
 
-def _is_escaped(text: str) -> bool:
-    """Return whether a string stands for bytes that are not UTF-8."""
-    return not text.isascii() and any("\udc80" <= letter <= "\udcff" for letter in text)
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""Characters that stand for bytes that are not UTF-8."""
 
 
 def contents_of(
