@@ -153,7 +153,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 256, COMPILERS | {"PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 257, COMPILERS | {"PIL"} | SELDOM),
 ]
 
 WARMING = {
