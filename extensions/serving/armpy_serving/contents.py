@@ -215,12 +215,12 @@ def bytes_of(array: Array, limit_bytes: int = sys.maxsize) -> bytes:
         If they take more: one string may be many elements of an array.
     """
     if array.dtype.hasobject:
-        elements = _encoded(array, limit_bytes)
+        elements = encoded_strings(array, limit_bytes)
         return b"".join(len(e).to_bytes(_LENGTH_BYTES, "little") + e for e in elements)
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def _encoded(array: Array, limit_bytes: int) -> Iterator[bytes]:
+def encoded_strings(array: Array, limit_bytes: int) -> Iterator[bytes]:
     """The bytes of strings, as far as the limit allows."""
     size_bytes = 0
     for text in array.reshape(-1).tolist():
@@ -321,7 +321,7 @@ def contents_of(
         As of `bytes_of`; MemoryQuotaError is raised as there.
     """
     if datatype == "BYTES":
-        return _FIELDS[datatype], [*_encoded(array, limit_bytes)]
+        return _FIELDS[datatype], [*encoded_strings(array, limit_bytes)]
     return _FIELDS[datatype], array.ravel().tolist()
 
 

@@ -309,14 +309,19 @@ def _plain_metadata(spec: TensorSpec) -> dict[str, object]:
 def _request_of(payload: InferRequest) -> InferenceRequest:
     """The request in armpy's words."""
     wanted = payload.request_outputs or ()
+    all_binary = bool(payload.use_binary_outputs)
     for output in wanted:
         check_output(output.name, to_http_parameters(output.parameters or {}))
     return InferenceRequest(
         {tensor.name: _array_of(tensor) for tensor in payload.inputs},
         {tensor.name: tensor.datatype for tensor in payload.inputs},
         tuple(output.name for output in wanted),
-        frozenset(output.name for output in wanted if output.binary_data),
-        bool(payload.use_binary_outputs) and not wanted,
+        frozenset(
+            output.name
+            for output in wanted
+            if (all_binary if output.binary_data is None else output.binary_data)
+        ),
+        all_binary and not wanted,
         payload.id or "",
         to_http_parameters(payload.parameters or {}),
     )

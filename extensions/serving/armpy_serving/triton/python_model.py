@@ -209,13 +209,16 @@ class TritonModel:
             return self._refusal(
                 ExecutionTimeoutError("the request's time was over", where="request")
             )
-        self.metrics.requested()
-        return pb_utils.InferenceResponse(
-            output_tensors=[
-                tensor_of(name, array, self._outputs[name], name in self._scalars)
+        limit_bytes = next(iter(self._models.values())).memory_limit_bytes
+        try:
+            tensors = [
+                tensor_of(name, array, self._outputs[name], name in self._scalars, limit_bytes)
                 for name, array in outputs.items()
             ]
-        )
+        except MemoryError as error:
+            return self._refusal(error)
+        self.metrics.requested()
+        return pb_utils.InferenceResponse(output_tensors=tensors)
 
     def _refusal(self, error: Exception) -> Any:  # Any: of the server's module
         """The answer that is an error, with its code."""

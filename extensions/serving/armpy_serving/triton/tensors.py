@@ -11,16 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import triton_python_backend_utils as pb_utils
 
-from armpy.core.strings import encoded
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.types import DataType
+from armpy_serving.contents import Array, encoded_strings
 from armpy_serving.triton.bfloat import bfloat_capsule, bits_of
-
-Array = npt.NDArray[np.generic]
 
 
 def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # Any: the server's
@@ -48,19 +45,19 @@ def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # A
     return array if row_rank is None else array.reshape(array.shape[:row_rank])
 
 
-def tensor_of(name: str, array: Array, spec: TensorSpec, is_scalar: bool) -> Any:  # Any: as there
-    """An output as the server takes it; with one dimension more if it has none of its own."""
+def tensor_of(
+    name: str, array: Array, spec: TensorSpec, is_scalar: bool, limit_bytes: int
+) -> Any:  # Any: as there
+    """An output as the server takes it; with one dimension more if it has none of its own.
+
+    Raises MemoryQuotaError if strings take more than the limit.
+    """
     if is_scalar:
         array = array.reshape((*array.shape, 1))
     if spec.data_type is DataType.BFLOAT16:
         return pb_utils.Tensor.from_dlpack(name, bfloat_capsule(array.view(np.uint16)))
     if spec.data_type.is_string:
-        return pb_utils.Tensor(name, _encoded(array))
+        elements = np.empty(array.size, object)
+        elements[:] = [*encoded_strings(array, limit_bytes)]
+        array = elements.reshape(array.shape)
     return pb_utils.Tensor(name, array)
-
-
-def _encoded(array: Array) -> Array:
-    """Strings as the bytes that the server takes."""
-    elements = np.empty(array.size, object)
-    elements[:] = [encoded(text) for text in array.reshape(-1).tolist()]
-    return elements.reshape(array.shape)

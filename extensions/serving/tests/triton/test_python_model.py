@@ -115,6 +115,18 @@ def test_failing_request_costs_the_others_nothing(loaded: Loaded) -> None:
     assert answers[1].output_tensors() == []
 
 
+def test_strings_above_the_memory_limit_are_the_caller_s_fault(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Network()
+    value = net.input("x", TensorInfo((1,), DataType.STRING))
+    net.output("y", net.add(ops.StringConcat(), value, value))
+    instance = loaded(net)
+    monkeypatch.setattr(Model, "memory_limit_bytes", 10)
+    (answer,) = instance.execute([InferenceRequest([Tensor("x", np.array([b"abcd"], object))])])
+    assert answer.error().code() == TritonError.INVALID_ARG
+
+
 def test_unequal_rows_are_the_caller_s_fault(loaded: Loaded) -> None:
     net = Network()
     info = TensorInfo((None, 2), DataType.FLOAT32)
