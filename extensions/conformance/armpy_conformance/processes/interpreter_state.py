@@ -218,7 +218,7 @@ def _of_system() -> Mapping[str, object]:
     with suppress(OSError, AttributeError, TypeError):  # the system has none
         is_dumped = ctypes.CDLL(None).prctl(_GET_DUMPABLE, 0, 0, 0, 0)
         state["whether the process has a core dump"] = is_dumped
-    with suppress(ValueError):  # in another thread than the main one
+    with suppress(ValueError, OSError):  # in another thread than the main one, or closed
         descriptor = signal.set_wakeup_fd(-1)
         signal.set_wakeup_fd(descriptor)
         state["the wakeup descriptor of signals"] = descriptor

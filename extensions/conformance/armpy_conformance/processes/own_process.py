@@ -201,10 +201,12 @@ def _files_in(place: Path, allowed: Sequence[str]) -> Iterator[str]:
 
 def _in_shared_memory() -> set[str]:
     """Names of the user's files in shared memory; none where the system has no such folder."""
-    with suppress(OSError, AttributeError):
-        folder = os.scandir(_SHARED_MEMORY)
-        return {entry.name for entry in folder if entry.stat().st_uid == os.getuid()}
-    return set()
+    names: set[str] = set()
+    with suppress(OSError):
+        for entry in os.scandir(_SHARED_MEMORY):
+            with suppress(OSError):  # it was deleted meanwhile
+                names |= {entry.name} if entry.stat().st_uid == os.getuid() else set()
+    return names
 
 
 def _unused(names: set[str]) -> Iterator[str]:
@@ -212,7 +214,8 @@ def _unused(names: set[str]) -> Iterator[str]:
     used: set[str] = set()
     for process in Path("/proc").glob("[0-9]*") if names else ():
         with suppress(OSError):  # it has ended, or is another user's
-            used |= {name for name in names if name in (process / "maps").read_text("utf-8")}
+            maps = (process / "maps").read_text("utf-8", "replace")
+            used |= {name for name in names if name in maps}
             used |= {Path(os.readlink(link)).name for link in (process / "fd").iterdir()}
     yield from names - used
 
