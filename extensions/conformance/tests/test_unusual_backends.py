@@ -7,7 +7,7 @@ import pytest
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import cases_for
 
-from .kit_runs import options_for
+from .kit_runs import options_for, run
 from .unusual.backends import UNUSUAL
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,6 @@ AREAS = (
     "contract/gauges/every-",
     "contract/gauges/device-times",
     "contract/arenas/",
-    "contract/calls/calls-with",
 )
 """Rules that take little time and use unusual members."""
 
@@ -36,3 +35,8 @@ def test_a_correct_backend_of_an_unusual_kind_passes(name: str) -> None:
     results = [case.judge(subject) for case in cases_for(subject) if case.id.startswith(AREAS)]
     assert results
     assert [f"{r.case}: {r.text}" for r in results if r.outcome.is_bad] == []
+
+
+def test_outputs_of_types_of_ml_dtypes_are_compared_as_they_are_stored() -> None:
+    pytest.importorskip("ml_dtypes")
+    assert run(UNUSUAL["Cast alone"](), "contract/calls/").problems == ()
