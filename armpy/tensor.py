@@ -314,6 +314,13 @@ def _as_shape(dims: object) -> Shape:
         ) from error
 
 
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:  # Any: of every type
+    """Make a view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def format_shape(shape: Shape | None) -> str:
     """Text of a shape with ``?`` for unknown sizes: ``(1, ?, 3)``, ``(?...)``."""
     if shape is None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from armpy.core.dataclass import dataclass
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, Operation
-from armpy.tensor import Shape, TensorInfo, merge_shapes, shapes_agree
+from armpy.tensor import Shape, TensorInfo, merge_shapes, read_only, shapes_agree
 from armpy.types import DataType
 
 
@@ -24,7 +24,13 @@ class Value:
     id: int  # unique in its graph, in order of creation
     info: TensorInfo  # data type, shape and quantisation
     name: str  # in the model file, or of the layer that makes it
-    data: Array | None = None  # the elements of a constant, in the dtype and shape of `info`
+    # The elements of a constant, in the dtype and shape of `info`; a read-only view of the array.
+    data: Array | None = None
+
+    def __post_init__(self) -> None:
+        """Keep backends from writing to the memory that the constant was made of."""
+        if self.data is not None and self.data.flags.writeable:
+            object.__setattr__(self, "data", read_only(self.data))
 
     @property
     def is_constant(self) -> bool:

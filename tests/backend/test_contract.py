@@ -166,6 +166,7 @@ def test_a_host_tensor_is_the_array_itself() -> None:
     handle = HostTensorHandle(f32(2), array)
     assert handle.info == f32(2)
     assert handle.map() is array
+    assert not handle.map(write=False).flags.writeable
     handle.copy_in_from(floats(3, 4))
     np.testing.assert_array_equal(array, [3, 4])
     target = floats(0, 0)

@@ -103,10 +103,11 @@ def test_a_declared_shape_that_contradicts_is_rejected(net: Network) -> None:
         np.arange(12, dtype=np.float32).reshape(2, 6)[:, ::2],
         np.float32(3),
         np.zeros((0, 2), np.float32),
+        np.zeros((2, 3), np.float32),
     ],
-    ids=["big-endian", "transposed", "strided", "scalar", "empty"],
+    ids=["big-endian", "transposed", "strided", "scalar", "empty", "native"],
 )
-def test_any_memory_layout_becomes_a_native_contiguous_constant(
+def test_any_memory_layout_becomes_a_read_only_native_contiguous_constant(
     net: Network, data: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 ) -> None:
     stored = net.constant(data).data
@@ -114,6 +115,7 @@ def test_any_memory_layout_becomes_a_native_contiguous_constant(
     assert stored.shape == data.shape
     assert stored.dtype == np.dtype(np.float32)
     assert stored.flags.c_contiguous
+    assert not stored.flags.writeable
     np.testing.assert_array_equal(stored, data)
 
 

@@ -12,7 +12,7 @@ from armpy.errors import (
     MemoryExportError,
     MemoryQuotaError,
 )
-from armpy.tensor import TensorInfo, format_shape, shapes_agree
+from armpy.tensor import TensorInfo, format_shape, read_only, shapes_agree
 
 if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
@@ -39,7 +39,8 @@ class ITensorHandle(ABC):
         read : bool
             Whether the elements are looked at; otherwise the array may hold anything.
         write : bool
-            Whether the array is written; otherwise `unmap` need not bring anything back.
+            Whether the array is written; otherwise `unmap` need not bring anything back, and
+            the array may be read-only.
 
         Returns
         -------
@@ -122,8 +123,8 @@ class HostTensorHandle(ITensorHandle):
         return self._info
 
     def map(self, *, read: bool = True, write: bool = True) -> Array:
-        """The memory itself."""
-        return self.array
+        """The memory itself; without `write`, a read-only view of it."""
+        return self.array if write else read_only(self.array)
 
 
 class DynamicTensorHandle(ITensorHandle):

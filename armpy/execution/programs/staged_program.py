@@ -125,7 +125,7 @@ class DynamicLayers:
                 raise BackendError(
                     "the workload has left an output without a shape", actual=str(handle.info)
                 )
-        return [handle.map(write=False) for handle in outputs]
+        return [handle.map() for handle in outputs]
 
 
 RestMaker: TypeAlias = Callable[

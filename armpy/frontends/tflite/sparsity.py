@@ -59,7 +59,6 @@ def densified(
         raise _damaged(where, f"{len(places)} elements", f"{len(stored)}")
     dense = np.zeros(shape, stored.dtype)
     dense[tuple(places.T)] = stored[: len(places)]  # padding follows
-    dense.flags.writeable = False
     return dense
 
 

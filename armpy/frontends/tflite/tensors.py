@@ -205,9 +205,7 @@ def _as_elements(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     if elements.flags.aligned and elements.dtype.isnative:
         return elements
     tensor.table.charge(stored.size)
-    copied = elements.astype(tensor.data_type.dtype)
-    copied.flags.writeable = False
-    return copied
+    return elements.astype(tensor.data_type.dtype)
 
 
 def _strings(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
@@ -248,9 +246,7 @@ def _unpacked(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     signed = stored.view(np.int8)
     np.right_shift(np.left_shift(signed, 4), 4, out=halves[:, 0])
     np.right_shift(signed, 4, out=halves[:, 1])
-    elements = halves.reshape(-1)[: math.prod(tensor.known_shape)].reshape(tensor.known_shape)
-    elements.flags.writeable = False
-    return elements
+    return halves.reshape(-1)[: math.prod(tensor.known_shape)].reshape(tensor.known_shape)
 
 
 def _as_booleans(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -260,5 +256,4 @@ def _as_booleans(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> npt.NDArray[n
         return stored
     tensor.table.charge(stored.size)
     truths: npt.NDArray[np.uint8] = stored.astype(np.bool_).view(np.uint8)
-    truths.flags.writeable = False
     return truths
