@@ -87,7 +87,8 @@ class SubgraphRun:
         """
         if self._execution is not None:
             return
-        model = self._provider.with_shapes(self._index, list(self._shapes.values()))
+        shapes = [self._model_shape(index) for index in self._shapes]
+        model = self._provider.with_shapes(self._index, shapes)
         try:
             self._bind(model)
         except ArmpyError as error:
@@ -98,8 +99,8 @@ class SubgraphRun:
     def _bind(self, model: armpy.Model) -> None:
         """Bind the model to new arrays."""
         arrays, named = {}, {}
-        for spec, (index, shape) in zip(model.inputs, self._shapes.items(), strict=True):
-            array = np.zeros(shape, spec.data_type.dtype)
+        for spec, index in zip(model.inputs, self._shapes, strict=True):
+            array = np.zeros(self._model_shape(index), spec.data_type.dtype)
             if spec.data_type.is_string:
                 array.fill("")
             arrays[index] = named[spec.name] = array
@@ -123,12 +124,18 @@ class SubgraphRun:
         )
         return {outputs[name]: name for name in names}
 
+    def _model_shape(self, index: int) -> tuple[int, ...]:
+        """The shape that armpy's model has for an input: complex numbers are pairs of floats."""
+        shape = self._shapes[index]
+        return (*shape, 2) if self.subgraph.tensors[index].dtype is np.complex64 else shape
+
     def _typed(self, index: int, array: Array) -> Array:
-        """An array with the element type that callers know, where armpy has another of its size."""
+        """An array with the element type that callers know, where armpy has another."""
         dtype = self.subgraph.tensors[index].dtype
         if array.dtype.hasobject or dtype is None or array.dtype.type is dtype:
             return array
-        return array.view(dtype)
+        typed = array.view(dtype)
+        return typed if typed.itemsize == array.itemsize else typed[..., 0]
 
     def _keep(self, value: armpy.DebugValue) -> None:
         """Keep a tensor that a layer has computed, if no other has its name."""
@@ -166,6 +173,7 @@ class SubgraphRun:
             and target is not None
             and value.dtype is target.dtype
             and value.shape == target.shape
+            and not target.dtype.hasobject  # whose elements may be bytes
         ):
             value = self._fitting(index, value)
             target = self.memory.arrays.get(index)

@@ -65,6 +65,17 @@ def gathered_strings() -> bytes:
     return model.to_bytes()
 
 
+def complex_squares() -> bytes:
+    """y = x * x of complex numbers."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = (graph.tensor(name, (2, 3), "COMPLEX64") for name in "xy")
+    graph.operator("MUL", [x, x], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    return model.to_bytes()
+
+
 def of_custom_operator() -> bytes:
     """An operator that neither engine has."""
     model = TfliteModel()

@@ -122,8 +122,23 @@ def test_strings_are_bytes() -> None:
     interpreter = allocated(models.gathered_strings())
     words, places = interpreter.get_input_details()
     assert words["dtype"] is np.bytes_
-    interpreter.set_tensor(words["index"], np.array(["a", "Ä", "c"]))
     interpreter.set_tensor(places["index"], np.array([2, 1]))
+    for strings in (np.array(["a", "Ä", "c"]), np.array(["a", "Ä".encode(), b"c"], object)):
+        interpreter.set_tensor(words["index"], strings)
+        interpreter.invoke()
+        chosen = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        assert chosen.tolist() == [b"c", "Ä".encode()]
+    with pytest.raises(ValueError, match="Cannot use float for a string tensor"):
+        interpreter.set_tensor(words["index"], np.array(["a", "b", 2.5], object))
+
+
+def test_complex_tensors_have_the_file_s_shapes() -> None:
+    interpreter = allocated(models.complex_squares(), experimental_preserve_all_tensors=True)
+    x = np.arange(6).reshape(2, 3).astype(np.complex64) * (1 - 2j)
+    interpreter.set_tensor(0, x)
     interpreter.invoke()
-    chosen = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    assert chosen.tolist() == [b"c", "Ä".encode()]
+    np.testing.assert_array_equal(interpreter.get_tensor(1), x * x, strict=True)
+    np.testing.assert_array_equal(interpreter.tensor(0)(), x, strict=True)
+    interpreter.resize_tensor_input(0, (1,))
+    interpreter.allocate_tensors()
+    assert interpreter.get_output_details()[0]["shape"].tolist() == [1]
