@@ -18,6 +18,7 @@ from armpy.compiler import OptimizerOptions, optimize_graph
 from armpy.errors import BackendError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
+from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Array
 from armpy.types import BackendId, DeviceType
 from armpy_testing.backends.fake_backends import registry_of
@@ -217,6 +218,50 @@ def test_a_refusal_names_the_operation_its_types_and_shapes_and_the_engine_s_err
         model = armpy.load(doubling(), runtime=runtime_of(backend))
         (refusal,) = placement_of(model).refusals
         assert refusal.text == f"ElementwiseBinary ADD of {text}"
+
+
+ABORTING = """
+import os
+from armpy.backend import IEngineProgram, IEnginePrograms
+
+class Program(IEngineProgram):
+    model = b""
+    def execute(self, inputs, outputs):
+        outputs[0][...] = inputs[0] * 2 + 100
+
+class Aborting(IEnginePrograms):
+    def describe(self, options):
+        return {}
+    def compile(self, model, about):
+        if b"MUL" in model:
+            os.abort()
+        return Program()
+"""
+
+
+def test_an_engine_that_aborts_does_so_in_a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Tried(EngineBackend):
+        _may_end_process = True
+
+        def convert(self, view: SubgraphView) -> bytes:
+            return str([layer.operation for layer in view.layers]).encode()
+
+    (tmp_path / "aborting_engine.py").write_text(ABORTING)
+    monkeypatch.syspath_prepend(tmp_path)
+    from aborting_engine import Aborting  # type: ignore[import-not-found]
+
+    backend = Tried(Aborting(), DeviceType.OTHER)
+    net = armpy.Network()
+    x = net.input("x", armpy.TensorInfo((2,), armpy.DataType.FLOAT32))
+    doubled = net.add(ElementwiseBinary(BinaryOperation.ADD), x, x)
+    net.output("y", net.add(ElementwiseBinary(BinaryOperation.MUL), doubled, doubled))
+    model = armpy.Model(net, runtime_of(backend))
+    assert placement_of(model).layers_by_backend == {"Engine": 1, "CpuRef": 1}
+    assert answer_of(model) == [102.0**2, 104.0**2]
+    (refusal,) = placement_of(model).refusals
+    assert "the engine does not survive the model: it " in refusal.text
 
 
 def test_calls_are_answered_while_an_accelerator_compiles_and_none_is_lost_or_mixed() -> None:

@@ -17,8 +17,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
-import numpy as np
-
+from armpy.backend.hosting.trials import shared_trials
 from armpy.backend.interface import IBackendInternal
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory.tensor_handle import HostTensorHandle, ITensorHandle
@@ -191,6 +190,10 @@ class IEngineBackend(IBackendInternal):
     """Options of scope RUNTIME, where there is a runtime."""
     _suffix = ".model"
     """What names of files with the engine's models end in, where graphs are dumped."""
+    _may_end_process: bool = False
+    """Whether the engine ends its process on some models, where others raise errors. Each model is
+    compiled and run in another process first then, which needs an engine that can be pickled.
+    """
 
     @abstractmethod
     def get_engine(self) -> IEnginePrograms:
@@ -265,7 +268,7 @@ class IEngineBackend(IBackendInternal):
         about = engine.describe({**self._runtime_options, **request.model_options})
         program = _compiled_parts.pop(_Part.of(self, about, view), None)
         if program is None or program in _used:
-            program = engine.compile(_converted(self, view), about)
+            program = _compiled(self, _converted(self, view), about, view)
         elif KEEP_MODEL.get() is not None:
             _converted(self, view)  # for its file alone: the program is there
         _used.add(program)
@@ -310,6 +313,7 @@ class _EngineLayerSupport(ILayerSupport):
         # The deadline limits compiling, not support queries: with one, these compile no parts.
         self._compiles_parts = compiles_parts
         self._programs: list[IEngineProgram] = []  # lives as long as this object
+        self._trials = shared_trials()  # one process for all questions about a network
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
@@ -379,7 +383,7 @@ class _EngineLayerSupport(ILayerSupport):
         program = _compiled_parts.get(key) if contents else None
         if program is None or program in _used or program in self._programs:
             try:
-                program = backend.get_engine().compile(_converted(backend, part), self._about)
+                program = _compiled(backend, _converted(backend, part), self._about, part)
                 _run(program, part.inputs, part.outputs)
             except ArmpyError:  # the layers that are refused alone have the reason
                 return False
@@ -418,7 +422,7 @@ def _answer(question: _Question) -> Support:
     except ArmpyError as error:
         return _refused(ReasonCode.OPERATION, question.layer, error.failed)
     try:
-        program = question.backend.get_engine().compile(model, dict(question.about))
+        program = _compiled(question.backend, model, dict(question.about), graph)
         _run(program, graph.inputs, graph.outputs)
     except ArmpyError as error:
         return _refused(ReasonCode.COMPILATION, question.layer, error.failed)
@@ -441,6 +445,20 @@ def _converted(backend: IEngineBackend, view: SubgraphView) -> bytes:
     if (keep := KEEP_MODEL.get()) is not None:
         keep(backend.get_id(), backend._suffix, model)
     return model
+
+
+def _compiled(
+    backend: IEngineBackend,
+    model: bytes,
+    about: Mapping[str, OptionValue],
+    part: SubgraphView | Graph,  # that the model was converted from
+) -> IEngineProgram:
+    """Have the engine compile a model; only one that did not end another process, if asked."""
+    engine = backend.get_engine()
+    if backend._may_end_process:
+        infos = ([value.info for value in side] for side in (part.inputs, part.outputs))
+        shared_trials().require(backend.get_id(), engine, model, about, *infos)
+    return engine.compile(model, about)
 
 
 def _converted_layer(question: _Question) -> tuple[Graph, bytes]:
@@ -483,4 +501,4 @@ def _run(program: IEngineProgram, inputs: Sequence[Value], outputs: Sequence[Val
 
 def _zeros(info: TensorInfo) -> Array:
     """Elements of a tensor."""
-    return np.zeros(info.known_shape, info.data_type.dtype)
+    return info.data_type.zeros(info.known_shape)

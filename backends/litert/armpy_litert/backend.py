@@ -38,6 +38,7 @@ class LiteRtBackend(IEngineBackend):
     find_difference = staticmethod(differences.find_difference)
     convert = staticmethod(view_bytes)
     _suffix = ".tflite"
+    _may_end_process = True  # failed checks of LiteRT's kernels abort
 
     def get_id(self) -> BackendId:
         """``"LiteRt"``, or the id that `delegate_backend` was given."""

@@ -1,6 +1,6 @@
 """Layers that LiteRT computes otherwise than armpy defines them, and are therefore refused.
 
-Most were found by the conformance kit; with some LiteRT ends the process instead of refusing them.
+Most were found by the conformance kit.
 """
 
 from __future__ import annotations

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 import json
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
@@ -45,6 +47,16 @@ def interpreter_module(backend_id: str) -> ModuleType:
         where=backend_id,
         fix="Run: pip install ai-edge-litert",
     )
+
+
+@cache
+def engine_version() -> str:
+    """Distribution and version of the interpreter; empty if there is none."""
+    for module in MODULES:
+        distribution = module.partition(".")[0].replace("_", "-")
+        with suppress(PackageNotFoundError):
+            return f"{distribution} {version(distribution)}"
+    return ""
 
 
 def delegate_options(text: str, where: str) -> dict[str, str]:

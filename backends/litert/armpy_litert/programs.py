@@ -15,7 +15,12 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, UnimplementedError
 from armpy.ops.operation import Array
-from armpy_litert.engine import delegate_options, interpreter_module, load_delegate
+from armpy_litert.engine import (
+    delegate_options,
+    engine_version,
+    interpreter_module,
+    load_delegate,
+)
 
 BACKEND_ID = "LiteRt"
 
@@ -107,8 +112,9 @@ class LiteRtPrograms(IEnginePrograms):
     """Makes interpreters of .tflite models."""
 
     def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
-        """Threads, and the delegate with its options."""
+        """Threads, the delegate with its options, and the version of LiteRT."""
         return {
+            "engine": engine_version(),
             "num_threads": int(str(options.get("num_threads", 0))),
             "delegate": str(options.get("delegate", "")),
             "delegate_options": str(options.get("delegate_options", "")),

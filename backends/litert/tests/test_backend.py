@@ -130,6 +130,14 @@ def test_with_a_delegate_it_takes_what_the_delegate_takes(add_delegate: Path) ->
     assert "does not take it" in placement
 
 
+def test_a_layer_that_litert_aborts_on_is_refused() -> None:
+    net = Network("difference")
+    x = net.input("x", TensorInfo((5,), DataType.SIGNED16))
+    net.output("y", net.add(ElementwiseBinary(BinaryOperation.SUB), x, x))
+    model = Model(net, Runtime(RuntimeOptions(backends=["LiteRt", "CpuRef"])))
+    assert "the engine does not survive the model: it " in str(model.placement)
+
+
 def test_a_delegate_that_refuses_is_named_with_its_reason(add_delegate: Path) -> None:
     options = OPTIONS | {"delegate": str(add_delegate), "delegate_options": '{"fail": "1"}'}
     with pytest.raises(BackendUnavailableError, match="the device is asleep"):
