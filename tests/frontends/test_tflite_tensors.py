@@ -160,6 +160,11 @@ def test_an_output_has_the_shape_that_its_signature_declares(
     assert parsed(model).output_shapes == (declared,)
 
 
+def test_an_input_without_a_rank_is_open() -> None:
+    assert input_of(None).info.shape is None
+    assert input_of(()).info.shape == ()
+
+
 def test_scale_of_zero_is_none() -> None:
     info = input_of(type="INT8", scale=0.0).info
     assert (info.data_type, info.quantization) == (DataType.SIGNED8, None)

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
-from armpy.backend.hosting.trials import shared_trials
+from armpy.backend.hosting.trials import TRIALS
 from armpy.backend.interface import IBackendInternal
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory.tensor_handle import HostTensorHandle, ITensorHandle
@@ -313,7 +313,6 @@ class _EngineLayerSupport(ILayerSupport):
         # The deadline limits compiling, not support queries: with one, these compile no parts.
         self._compiles_parts = compiles_parts
         self._programs: list[IEngineProgram] = []  # lives as long as this object
-        self._trials = shared_trials()  # one process for all questions about a network
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
@@ -457,7 +456,7 @@ def _compiled(
     engine = backend.get_engine()
     if backend._may_end_process:
         infos = ([value.info for value in side] for side in (part.inputs, part.outputs))
-        shared_trials().require(backend.get_id(), engine, model, about, *infos)
+        TRIALS.require(backend.get_id(), engine, model, about, *infos)
     return engine.compile(model, about)
 
 

@@ -6,7 +6,6 @@ import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from armpy.errors import DeadObjectError, UnimplementedError
 from armpy.tensor import TensorInfo
@@ -18,16 +17,20 @@ if TYPE_CHECKING:
     from armpy.core.processes.worker import Worker
 
 _HANDLER = "armpy.backend.hosting.trials:Trial"
+_IDLE_S = 10.0
+"""Time without models after which the process ends."""
 _TIMEOUT_S = 600.0
 """Longest time for one model, without the time that the process waits for a processor."""
 
 
 class Trials:
-    """A process that compiles and runs models; started when it is needed, and after its end."""
+    """A process that compiles and runs models; started when needed, and ended when idle."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._worker: Worker | None = None
+        self._end_timer = threading.Timer(0, self._end)
+        self._passed: set[bytes] = set()  # digests of models, with their backends and targets
 
     def require(
         self,
@@ -52,8 +55,9 @@ class Trials:
         digest = hashlib.sha256(model)
         digest.update(repr((backend_id, *about.items())).encode())
         with self._lock:
-            if digest.digest() in _passed:
+            if digest.digest() in self._passed:
                 return
+            self._end_timer.cancel()
             try:
                 if self._worker is None or not self._worker.is_running:
                     self._worker = Worker(_HANDLER, where=backend_id)
@@ -67,17 +71,22 @@ class Trials:
             except DeadObjectError as error:
                 text = f"the engine does not survive the model: {worker.reason}"
                 raise UnimplementedError(text, where=backend_id) from error
-            _passed.add(digest.digest())
+            finally:
+                self._end_timer = threading.Timer(_IDLE_S, self._end)
+                self._end_timer.daemon = True
+                self._end_timer.start()
+            self._passed.add(digest.digest())
+
+    def _end(self) -> None:
+        """End the process until it is needed again."""
+        with self._lock:
+            if self._worker is not None:
+                self._worker.stop()
+                self._worker = None
 
 
-_passed: set[bytes] = set()
-"""Digests of models, with their backends and targets, that a process has run."""
-_shared: WeakValueDictionary[str, Trials] = WeakValueDictionary()
-
-
-def shared_trials() -> Trials:
-    """Return the trials of all preparations under way; their process ends with the last one."""
-    return _shared.setdefault("", Trials())
+TRIALS = Trials()
+"""Those of all hosted backends."""
 
 
 class Trial:

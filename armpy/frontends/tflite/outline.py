@@ -150,7 +150,7 @@ def _shape(table: TableReader, *, is_known: bool) -> tuple[int | None, ...] | No
     A constant without dimensions is a scalar.
     """
     dims: list[int] = table.numbers("ShapeSignature") or table.numbers("Shape")
-    if not dims and not is_known and table.leaves_out("Shape") and not table.flag("HasRank"):
+    if not dims and not is_known and not table.flag("HasRank"):
         return None
     return tuple(None if dim < 0 else dim for dim in dims)
 

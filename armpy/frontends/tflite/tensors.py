@@ -181,9 +181,9 @@ def _read_tensor(table: TableReader, index: int) -> Tensor:
 
 
 def _read_shape(table: TableReader) -> tuple[int, ...] | None:
-    """A tensor's shape; None if the file says that its rank is not known."""
+    """A tensor's shape; None if its rank is not known, or it is a scalar of an old file."""
     dims: list[int] = table.numbers("Shape")
-    if not dims and table.leaves_out("Shape") and not table.flag("HasRank"):
+    if not dims and not table.flag("HasRank"):
         return None
     if len(dims) > MAX_RANK:
         raise table.error(

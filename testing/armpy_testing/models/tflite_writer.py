@@ -132,7 +132,7 @@ class Subgraph:
         """Add a tensor.
 
         `name`: None leaves the name out of the file.
-        `shape`: None leaves the shape out of the file and writes `has_rank = false`.
+        `shape`: None writes an empty shape and `has_rank = false`, as TensorFlow does.
         `type`: name in the schema's TensorType, or any number for a type that does not exist.
         `scale`: one value for quantisation per tensor, several for quantisation per channel.
         `zero_point`: one value serves every channel; zero when omitted; an empty sequence leaves
@@ -155,7 +155,7 @@ class Subgraph:
             buffer = self.model.buffer(constant_bytes(data, type_code))
         fields: dict[str, Field] = {
             "Name": name,
-            "Shape": int32s(shape),
+            "Shape": int32s(shape or ()),
             "ShapeSignature": int32s(shape_signature),
             "Type": type_code,
             "Buffer": buffer or 0,

@@ -136,6 +136,12 @@ def _by_segment(parts: ComposedOperator, count: int, reduction: ScatterReduction
     data, ids = parts.value(0), parts.value(1)
     rank, inner = len(parts.shape(1)), parts.shape(0)[len(parts.shape(1)) :]
     kind = parts.type(0)
+    require(
+        not (kind is DataType.BOOLEAN or kind.is_string),
+        "the operator does not take this data type",
+        expected="numbers",
+        actual=kind.name,
+    )
     lowest, highest = (-math.inf, math.inf) if kind.is_float else kind.integer_range
     if kind.is_float:
         limits = np.finfo(kind.dtype.name)

@@ -76,6 +76,17 @@ def complex_squares() -> bytes:
     return model.to_bytes()
 
 
+def softmax_of_any_shape() -> bytes:
+    """y = softmax(x), both without a rank."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = (graph.tensor(name, None, "FLOAT32") for name in "xy")
+    graph.operator("SOFTMAX", [x], [y], {"beta": 1.0})
+    graph.inputs(x)
+    graph.outputs(y)
+    return model.to_bytes()
+
+
 def of_custom_operator() -> bytes:
     """An operator that neither engine has."""
     model = TfliteModel()

@@ -107,6 +107,15 @@ def test_a_fixed_size_is_resized_unless_strictly() -> None:
     np.testing.assert_array_equal(interpreter.get_tensor(2), np.repeat(TWICE_PLUS_ONE, 3, 0))
 
 
+def test_an_input_without_a_rank_is_resized_before_allocation() -> None:
+    interpreter = Interpreter(model_content=models.softmax_of_any_shape())
+    assert interpreter.get_input_details()[0]["shape"].tolist() == []
+    interpreter.resize_tensor_input(0, (2, 4))
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    np.testing.assert_array_equal(interpreter.get_tensor(1), np.full((2, 4), 0.25))
+
+
 def test_tensors_between_layers_are_there_if_preserved() -> None:
     interpreter = allocated(models.doubling(), experimental_preserve_all_tensors=True)
     interpreter.set_tensor(0, X)
