@@ -79,12 +79,13 @@ class FullyConnected(Operation):
 
 def _num_vectors(shape: Shape, depth: Dimension) -> Dimension:
     """Return how many vectors of the weights' depth the input's elements make."""
-    require(depth is None or depth > 0, "the weights have no depth", expected="1 or more", actual=0)
+    if depth == 0 and shape[-1] == 0:
+        return product(shape[:-1])
     count = product(shape)
     if count is None or depth is None:
         return None
     require(
-        count % depth == 0,
+        depth > 0 and count % depth == 0,
         "the input's elements do not split into vectors of the weights' depth",
         expected=f"a multiple of {depth} elements",
         actual=shape,

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import armpy
 from armpy.errors import ParserError
 from armpy.ops import Prelu, Reshape, Select
 from armpy_testing.models.tflite_writer import TfliteModel
@@ -41,6 +42,20 @@ def test_every_operator_has_a_case_or_a_sample() -> None:
     cases = {case.operator for case in operator_models()}
     assert cases <= known_operators()
     assert known_operators() - cases - {"IF", "WHILE"} <= sampled_operators()
+
+
+def test_batch_matmul_multiplies_16_bits_by_8() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (1, 2), "INT16", scale=0.5)
+    y = graph.tensor("y", (2, 1), "INT8", scale=0.25, data=[3, -99])
+    z = graph.tensor("z", (1, 1), "INT16", scale=2.0)
+    graph.operator("BATCH_MATMUL", [x, y], [z], {})
+    graph.inputs(x)
+    graph.outputs(z)
+    product = armpy.load(model.to_bytes(), backends=["CpuRef"])
+    # (1000 * 3 - 300 * 99) * 0.5 * 0.25 / 2
+    np.testing.assert_array_equal(product(np.array([[1000, 300]], np.int16)), [[-1669]])
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def input_of(
 
 
 def constant_of(
-    shape: tuple[int, ...], type: str, data: object, **more: object
+    shape: tuple[int, ...], type: str | int, data: object, **more: object
 ) -> npt.NDArray[np.generic]:
     """The elements of the constant that is a model's only tensor."""
     model = TfliteModel()
@@ -190,9 +190,16 @@ def test_too_many_dimensions_are_refused() -> None:
         input_of((1,) * 9)
 
 
-def test_int4_constant_is_unpacked_lower_half_first() -> None:
-    elements = constant_of((3,), "INT4", bytes([0xF1, 0x08]), scale=0.5)
-    np.testing.assert_array_equal(elements, np.array([1, -1, -8], np.int8))
+@pytest.mark.parametrize(
+    ("type", "stored", "expected"),
+    [("INT4", [0xF1, 0x08], [1, -1, -8]), (19, [0b10011101, 0b1110], [1, -1, 1, -2, -2, -1])],
+    ids=["INT4", "INT2"],
+)
+def test_elements_that_share_a_byte_begin_with_its_lowest_bits(
+    type: str | int, stored: list[int], expected: list[int]
+) -> None:
+    elements = constant_of((len(expected),), type, bytes(stored), scale=0.5)
+    np.testing.assert_array_equal(elements, np.array(expected, np.int8), strict=True)
 
 
 def test_int4_input_is_refused() -> None:

@@ -34,6 +34,7 @@ class BoundOperator:
     operator: str  # name in the schema's BuiltinOperator
     name: str  # of the layers that it becomes
     inputs: Sequence[Value | None]  # None for an optional tensor that is left out
+    block_scales: Sequence[Value | None]  # of each input, where its blocks have scales of their own
     outputs: Sequence[TensorInfo]  # types and quantisations; shapes are inferred
     intermediates: Sequence[TensorInfo]  # tensors that exist only for their quantisation
     output_names: Sequence[str]

@@ -302,6 +302,7 @@ class _SubgraphParser:
             operator.name,
             name or table.where,
             [None if index == _LEFT_OUT else self._value(index) for index in inputs],
+            [self._block_scales(operator, index) for index in inputs],
             [self._output_info(operator, tensor) for tensor in tensors],
             [self._tensors[index].inferred_info for index in table.numbers("Intermediates")],
             [tensor.name or f"tensor_{i}" for i, tensor in zip(outputs, tensors, strict=True)],
@@ -411,9 +412,21 @@ class _SubgraphParser:
         return outputs
 
     def _refuse_packed(self, tensor: Tensor) -> None:
-        """Refuse a tensor of 4-bit elements that is not a constant."""
-        if tensor.is_packed:
-            raise tensor.table.error("INT4 is supported for constants only")
+        """Refuse a tensor of elements that share bytes or scales and is not a constant."""
+        if tensor.packed_bits:
+            name = f"INT{tensor.packed_bits}"
+            raise tensor.table.error(f"{name} is supported for constants only")
+        if tensor.block_scales is not None:
+            raise tensor.table.error("scales of blocks are supported for constants only")
+
+    def _block_scales(self, operator: SubgraphOperator, index: int) -> Value | None:
+        """Scales of an operand's blocks, which only FULLY_CONNECTED takes."""
+        scales = None if index == _LEFT_OUT else self._tensors[index].block_scales
+        if scales is None:
+            return None
+        if operator.name != "FULLY_CONNECTED":
+            raise operator.table.error("only FULLY_CONNECTED takes scales of blocks")
+        return self._value(scales)
 
     def _value(self, index: int) -> Value:
         """The value that a tensor has at this point."""

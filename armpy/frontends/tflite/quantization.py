@@ -26,6 +26,7 @@ _PLAIN_TYPES = {
     "UINT32": DataType.UNSIGNED32,
     "UINT64": DataType.UNSIGNED64,
     "INT4": DataType.SIGNED8,
+    "INT2": DataType.SIGNED8,
     "STRING": DataType.STRING,
     "COMPLEX64": DataType.UNSIGNED64,
 }
@@ -33,10 +34,16 @@ _PLAIN_TYPES = {
 
 _QUANTIZED_TYPES = {
     "INT4": DataType.QASYMM_S8,
+    "INT2": DataType.QASYMM_S8,
     "INT8": DataType.QASYMM_S8,
     "UINT8": DataType.QASYMM_U8,
     "INT16": DataType.QSYMM_S16,
 }
+
+PACKED_BITS = {"INT4": 4, "INT2": 2}
+"""Bits of an element of types whose elements share bytes."""
+
+_BLOCKWISE = "BlockwiseQuantization"
 
 _KEEP_SCALE = (DataType.SIGNED32, DataType.SIGNED64)
 """Plain types whose scale is kept, because a bias has one."""
@@ -67,6 +74,8 @@ def read_element_type(
     table = tensor.table("Quantization")
     if table is None or not (type_name in _QUANTIZED_TYPES or plain in _KEEP_SCALE):
         return plain, None
+    if table.union_kind("Details") == _BLOCKWISE:
+        return plain, None
     scales: list[float] = table.numbers("Scale")
     # For LiteRT a scale of 0 is none. Scales of integers without a quantised type are read if all
     # can be a bias's; other tensors may have anything there.
@@ -87,6 +96,23 @@ def read_element_type(
     except InvalidArgumentError as error:
         raise tensor.error(error.failed, expected=error.expected, actual=error.actual) from error
     return quantized, quantization
+
+
+def read_block_scales(tensor: TableReader) -> int | None:
+    """Index of the tensor with a scale for each block of elements; None if there are no blocks.
+
+    Raises
+    ------
+    ParserError
+        If blocks have zero points, too.
+    """
+    table = tensor.table("Quantization")
+    if table is None or table.union_kind("Details") != _BLOCKWISE:
+        return None
+    blocks = table.union("Details", _BLOCKWISE)
+    if blocks.integer("ZeroPoints") > 0:
+        raise tensor.error("zero points of blocks are not supported")
+    return blocks.integer("Scales")
 
 
 def _checked_axis(

@@ -15,7 +15,10 @@ SCHEMA_VERSION = 3
 TFLITE_SCHEMA = Schema(
     TABLES,
     ENUMERATIONS,
-    unions=dict.fromkeys(("ArraySegments", "ArrayIndices"), "SparseIndexVector"),
+    unions={
+        **dict.fromkeys(("ArraySegments", "ArrayIndices"), "SparseIndexVector"),
+        "Details": "QuantizationDetails",
+    },
 )
 
 

@@ -48,7 +48,13 @@ TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
         "Scale": (2, "[f]", 0),
         "ZeroPoint": (3, "[q]", 0),
         "DetailsType": (4, "B", 0),
+        "Details": (5, "union", 0),
         "QuantizedDimension": (6, "i", 0),
+    },
+    "BlockwiseQuantization": {
+        "Scales": (0, "i", 0),
+        "ZeroPoints": (1, "i", 0),
+        "BlockSize": (2, "i", 0),
     },
     "Buffer": {"Data": (0, "[B]", 0), "Offset": (1, "Q", 0), "Size": (2, "Q", 0)},
     "Metadata": {"Name": (0, "text", 0), "Buffer": (1, "I", 0)},
@@ -334,12 +340,13 @@ ENUMERATIONS: dict[str, str] = {
     "LSTMKernelType": "FULL BASIC",
     "MirrorPadMode": "REFLECT SYMMETRIC",
     "Padding": "SAME VALID",
+    "QuantizationDetails": "NONE CustomQuantization BlockwiseQuantization",
     "ReduceWindowFunction": "UNSUPPORTED ADD MUL MINIMUM MAXIMUM ALL ANY",
     "RngAlgorithm": "DEFAULT PHILOX THREEFRY",
     "SparseIndexVector": "NONE Int32Vector Uint16Vector Uint8Vector",
     "TensorType": """
         FLOAT32 FLOAT16 INT32 UINT8 INT64 STRING BOOL INT16 COMPLEX64 INT8 FLOAT64 COMPLEX128
-        UINT64 RESOURCE VARIANT UINT32 UINT16 INT4 BFLOAT16
+        UINT64 RESOURCE VARIANT UINT32 UINT16 INT4 BFLOAT16 INT2 UINT4
     """,
 }
 """Names in the order of their numbers; ``-`` where a number has none."""

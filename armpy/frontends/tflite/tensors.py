@@ -11,7 +11,12 @@ import numpy.typing as npt
 from armpy.core.dataclass import dataclass
 from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import InvalidArgumentError
-from armpy.frontends.tflite.quantization import read_element_type, read_type
+from armpy.frontends.tflite.quantization import (
+    PACKED_BITS,
+    read_block_scales,
+    read_element_type,
+    read_type,
+)
 from armpy.ops.operation import Array
 from armpy.tensor import MAX_RANK, Quantization, Shape, TensorInfo, format_shape, shapes_agree
 from armpy.types import DataType
@@ -32,8 +37,9 @@ class Tensor:
     quantization: Quantization | None
     is_variable: bool
     table: TableReader  # for messages and later reads
-    is_packed: bool  # whether two elements share a byte
+    packed_bits: int  # of an element, where several share a byte; else 0
     is_complex: bool  # whether `data_type` stands for complex numbers by their bits
+    block_scales: int | None  # index of the tensor with the scales of blocks, if there are blocks
 
     def input_info(self) -> TensorInfo:
         """Type, quantisation, and the shape with None for dimensions that callers may choose."""
@@ -64,7 +70,8 @@ class Tensor:
     def size_bytes(self) -> int:
         """Bytes of the tensor's elements in the file."""
         count = math.prod(self.known_shape)
-        return (count + 1) // 2 if self.is_packed else count * self.data_type.size_bytes
+        bits = self.packed_bits
+        return (count * bits + 7) // 8 if bits else count * self.data_type.size_bytes
 
 
 class Tensors:
@@ -175,8 +182,9 @@ def _read_tensor(table: TableReader, index: int) -> Tensor:
         quantization,
         table.flag("IsVariable"),
         table,
-        type_name == "INT4",
+        PACKED_BITS.get(type_name, 0),
         type_name == "COMPLEX64",
+        read_block_scales(table),
     )
 
 
@@ -196,8 +204,10 @@ def _read_shape(table: TableReader) -> tuple[int, ...] | None:
 
 def _as_elements(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     """Bytes of a constant as elements, without a copy where that is possible."""
-    if tensor.is_packed:
-        return _unpacked(tensor, stored)
+    if tensor.packed_bits:
+        count = math.prod(tensor.known_shape)
+        tensor.table.charge(2 * count)
+        return unpacked(stored, tensor.packed_bits)[:count].reshape(tensor.known_shape)
     little = tensor.data_type.dtype.newbyteorder("<")
     if tensor.data_type is DataType.BOOLEAN:
         stored = _as_booleans(tensor, stored)
@@ -231,7 +241,7 @@ def _dense_elements(tensor: Tensor, sparsity: TableReader, stored: npt.NDArray[n
     from armpy.frontends.tflite.sparsity import densified  # noqa: PLC0415
 
     size = tensor.data_type.size_bytes
-    if tensor.is_packed or stored.size % size:
+    if tensor.packed_bits or stored.size % size:
         raise tensor.table.error("sparse elements of this type or size are not supported")
     tensor.table.charge(tensor.size_bytes // _DENSE_PER_CHARGE)
     elements = stored.view(tensor.data_type.dtype.newbyteorder("<"))
@@ -239,14 +249,11 @@ def _dense_elements(tensor: Tensor, sparsity: TableReader, stored: npt.NDArray[n
     return densified(tensor.table, sparsity, tensor.known_shape, native)
 
 
-def _unpacked(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
-    """4-bit elements, of which a byte's lower half comes first, as int8."""
-    tensor.table.charge(4 * stored.size)
-    halves = np.empty((stored.size, 2), np.int8)
-    signed = stored.view(np.int8)
-    np.right_shift(np.left_shift(signed, 4), 4, out=halves[:, 0])
-    np.right_shift(signed, 4, out=halves[:, 1])
-    return halves.reshape(-1)[: math.prod(tensor.known_shape)].reshape(tensor.known_shape)
+def unpacked(stored: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.int8]:
+    """Elements of 4 or 2 bits, of which the one in the lowest bits of a byte comes first."""
+    above = np.arange(8 - bits, -1, -bits, np.uint8)
+    at_top = np.left_shift(stored[:, np.newaxis], above).view(np.int8)
+    return np.right_shift(at_top, 8 - bits).reshape(-1)
 
 
 def _as_booleans(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
+from armpy.frontends.tflite.quantization import PACKED_BITS
 from armpy.frontends.tflite.reader import read_model
 from armpy.frontends.tflite.signatures import read_signatures
 from armpy.frontends.tflite.subgraphs import Subgraphs
-from armpy.frontends.tflite.tensors import stored_bytes
+from armpy.frontends.tflite.tensors import stored_bytes, unpacked
 from armpy.ops.operation import Array
 from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
@@ -38,7 +39,7 @@ NUMPY_TYPES: dict[str, type[np.generic]] = {
     "COMPLEX64": np.complex64,
     "COMPLEX128": np.complex128,
     "STRING": np.bytes_,
-    "INT4": np.int8,
+    **dict.fromkeys(PACKED_BITS, np.int8),
     "RESOURCE": np.object_,
     "VARIANT": np.object_,
 }
@@ -80,9 +81,9 @@ class TensorEntry:
 
     def constant(self) -> Array:
         """The elements of a constant; of a sparse one, those that are stored."""
-        if self.type_name == "INT4":
-            pairs = np.stack([self.stored << 4, self.stored], -1).view(np.int8) >> 4
-            return pairs.reshape(-1)[: np.prod(self.shape, dtype=int)].reshape(self.shape)
+        if self.type_name in PACKED_BITS:
+            numbers = unpacked(self.stored, PACKED_BITS[self.type_name])
+            return numbers[: np.prod(self.shape, dtype=int)].reshape(self.shape)
         elements = self.stored.view(np.dtype(self.dtype).newbyteorder("<"))
         return elements.copy() if self.sparsity else elements.reshape(self.shape).copy()
 

@@ -48,7 +48,7 @@ def no_subgraph(index: int, count: int) -> ValueError:
 def misfit(tensor: TensorEntry, index: int, shape: tuple[int, ...], value: npt.NDArray[Any]) -> str:
     """Why an array does not fit a tensor of a shape; empty if it does."""  # Any: of every type
     got_type = type_name(value.dtype)
-    wanted = "INT8" if tensor.type_name == "INT4" else tensor.type_name
+    wanted = "INT8" if tensor.type_name in ("INT4", "INT2") else tensor.type_name
     if got_type != wanted:
         return (
             f"Cannot set tensor: Got value of type {got_type} but expected type {tensor.type_name}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
+
 from armpy_testing.models.tflite_writer import TfliteModel
 
 
@@ -85,6 +88,25 @@ def softmax_of_any_shape() -> bytes:
     graph.inputs(x)
     graph.outputs(y)
     return model.to_bytes()
+
+
+_BLOCKS = (
+    "eNqTYGBgCHHzMWZg4GMQYRBg4GHgAIqwAHkMQB4DwxUgTmFiYGBmgOADQKwDVsHA8Oj///8sUHUHVH9opOgY6FzStd"
+    "L5qTFRi4GBDWgSC5CEqG0AYtULc2dFJymYCxXGTo6baLI1SvLWh/krLRV0ntSX2qmbPt5myHqPP7nqgfAd4QdPcs8o"
+    "r4zzP5sy6/HGr26Hp3zcvlzomtm2kpeLFFL+F3D/VK8r+unKz+/zy9ckbbVVevG0qKrSfQV5cTxnw7KPy3/KnmyqPc"
+    "Fsrhd32tyARY/+lEkfOZtzhoWBBewWRqibeeA+ZgGSELEUIM4A4hyoOhEGEOAD0yC13NCwkQGLM3CAaAWwWRxgAXag"
+    "j3nALEZGkH4maLgxQM0DBtl/mDgjVBzkpgdAXADENihu40dxGxPUGB6o3mKoGAuULgCazQHWC5GvRLKHBeoPCaC5wl"
+    "A/g/yhAsQuCLcIOoDt4mKAAU6gOgGo/QxMXPDw4oL6G+QfZqj+ciT3OIDdAQsViB+Q3VaB5DYHlDgB+ZoB7m9OIOaF"
+    "OgUAy1Vhzw=="
+)
+
+
+def product_of_blocks() -> bytes:
+    """y = x * w of 64 inputs and 4 units, with weights of 4 bits and float16 scales (4, 2).
+
+    Compressed, as the package that the other models are written with lacks the table.
+    """
+    return zlib.decompress(base64.b64decode(_BLOCKS))
 
 
 def of_custom_operator() -> bytes:

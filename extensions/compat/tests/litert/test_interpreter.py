@@ -107,6 +107,15 @@ def test_a_fixed_size_is_resized_unless_strictly() -> None:
     np.testing.assert_array_equal(interpreter.get_tensor(2), np.repeat(TWICE_PLUS_ONE, 3, 0))
 
 
+def test_weights_have_a_scale_for_each_block_of_a_row() -> None:
+    interpreter = allocated(models.product_of_blocks())
+    interpreter.set_tensor(0, np.linspace(-1, 1, 64, dtype=np.float32).reshape(1, 64))
+    interpreter.invoke()
+    # Sums in float64 of the numbers of interpreter.get_tensor(1) times their scales.
+    expected = [[0.75003, -0.31106, 0.02959, -0.82917]]
+    np.testing.assert_allclose(interpreter.get_tensor(2), expected, atol=2e-5)
+
+
 def test_an_input_without_a_rank_is_resized_before_allocation() -> None:
     interpreter = Interpreter(model_content=models.softmax_of_any_shape())
     assert interpreter.get_input_details()[0]["shape"].tolist() == []
