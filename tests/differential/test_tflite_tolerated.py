@@ -436,13 +436,6 @@ def more_than_1024_inputs() -> TfliteModel:
     return model
 
 
-@strict("the model has no output")
-def no_output() -> TfliteModel:
-    model, graph, x = begun()
-    graph.operator("ABS", [x], [graph.tensor("y", (2,))], None)
-    return model
-
-
 @strict("INT4 is supported for constants only")
 def tensor_of_4_bits() -> TfliteModel:
     model, graph, x = begun()

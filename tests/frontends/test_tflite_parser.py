@@ -168,11 +168,16 @@ def test_too_many_inputs_are_refused() -> None:
         network_of(model)
 
 
-def test_model_without_outputs_is_refused() -> None:
+def test_results_that_no_operator_reads_are_the_outputs_of_a_model_that_lists_none() -> None:
     model = TfliteModel()
-    model.subgraph()
+    graph = model.subgraph()
+    x, y, z = (graph.tensor(name, (2,)) for name in "xyz")
+    graph.inputs(x)
     with pytest.raises(ParserError, match=r"the model has no output"):
         network_of(model)
+    graph.operator("ABS", [x], [y], None)
+    graph.operator("NEG", [y], [z], None)
+    assert [value.name for value in parsed(model).outputs] == ["z"]
 
 
 def test_model_without_subgraphs_is_refused() -> None:

@@ -205,6 +205,8 @@ class _SubgraphParser:
         for operator in self._operators:
             self._add_operator(operator)
         outputs = self._edge("Outputs")
+        if not outputs and shapes is None:
+            outputs = self._unread_results()
         if not outputs:
             raise self._subgraph.error("the model has no output")
         for name, index in outputs:
@@ -215,6 +217,13 @@ class _SubgraphParser:
                 value = pairs_of(self._network, value, f"{name}:pairs")
             self._network.output(name, value, declared_shape=self._declared_shape(index))
         return self._network
+
+    def _unread_results(self) -> Edge:
+        """Results that no operator reads, which are the outputs of a file that lists none."""
+        tables = [operator.table for operator in self._operators]
+        read = {index for table in tables for index in table.numbers("Inputs")}
+        indexes = [i for table in tables for i in table.numbers("Outputs") if i not in read]
+        return [(f"output_{position}", index) for position, index in enumerate(indexes)]
 
     def _inline(self, index: int, values: Sequence[Value | None]) -> Sequence[Value]:
         """Add the layers of a subgraph to this one's network and return its outputs."""

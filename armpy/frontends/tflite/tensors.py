@@ -251,9 +251,10 @@ def _dense_elements(tensor: Tensor, sparsity: TableReader, stored: npt.NDArray[n
 
 def unpacked(stored: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.int8]:
     """Elements of 4 or 2 bits, of which the one in the lowest bits of a byte comes first."""
-    above = np.arange(8 - bits, -1, -bits, np.uint8)
-    at_top = np.left_shift(stored[:, np.newaxis], above).view(np.int8)
-    return np.right_shift(at_top, 8 - bits).reshape(-1)
+    bits_above = np.arange(8 - bits, -1, -bits, dtype=np.uint8)
+    at_top = np.left_shift(stored[:, np.newaxis], bits_above).view(np.int8)
+    elements: npt.NDArray[np.int8] = np.right_shift(at_top, 8 - bits)
+    return elements.reshape(-1)
 
 
 def _as_booleans(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

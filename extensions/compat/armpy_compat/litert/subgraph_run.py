@@ -117,12 +117,13 @@ class SubgraphRun:
         """The model's names of outputs by tensor index."""
         names = [spec.name for spec in model.outputs]
         if not self._index:
-            return dict(zip(self.subgraph.outputs, names, strict=True))
+            # A file that lists no outputs has some for armpy, of which callers know nothing.
+            return dict(zip(self.subgraph.outputs, names, strict=bool(self.subgraph.outputs)))
         signatures = self._provider.file.signatures.values()
         outputs = next(
             signature.outputs for signature in signatures if signature.subgraph == self._index
         )
-        return {outputs[name]: name for name in names}
+        return {outputs[name]: name for name in names if name in outputs}
 
     def _model_shape(self, index: int) -> tuple[int, ...]:
         """The shape that armpy's model has for an input: complex numbers are pairs of floats."""

@@ -8,7 +8,7 @@ import zlib
 from armpy_testing.models.tflite_writer import TfliteModel
 
 
-def doubling(*, is_open: bool = False, middle: str = "sum") -> bytes:
+def doubling(*, is_open: bool = False, middle: str = "sum", has_output: bool = True) -> bytes:
     """y = x + x of shape (1, 2), between two additions; the first size may be open."""
     model = TfliteModel()
     graph = model.subgraph()
@@ -21,7 +21,8 @@ def doubling(*, is_open: bool = False, middle: str = "sum") -> bytes:
     graph.operator("ADD", [x, unit], [sum_])
     graph.operator("ADD", [sum_, x], [y])
     graph.inputs(x)
-    graph.outputs(y)
+    if has_output:
+        graph.outputs(y)
     return model.to_bytes()
 
 

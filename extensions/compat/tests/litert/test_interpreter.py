@@ -125,11 +125,15 @@ def test_an_input_without_a_rank_is_resized_before_allocation() -> None:
     np.testing.assert_array_equal(interpreter.get_tensor(1), np.full((2, 4), 0.25))
 
 
-def test_tensors_between_layers_are_there_if_preserved() -> None:
-    interpreter = allocated(models.doubling(), experimental_preserve_all_tensors=True)
+@pytest.mark.parametrize("has_output", [True, False])
+def test_tensors_between_layers_are_there_if_preserved(*, has_output: bool) -> None:
+    model = models.doubling(has_output=has_output)
+    interpreter = allocated(model, experimental_preserve_all_tensors=True)
+    assert len(interpreter.get_output_details()) == has_output
     interpreter.set_tensor(0, X)
     interpreter.invoke()
     np.testing.assert_array_equal(interpreter.get_tensor(1), [[4.0, 0.0]])
+    np.testing.assert_array_equal(interpreter.get_tensor(2), TWICE_PLUS_ONE)
     other = allocated(models.doubling())
     other.invoke()
     with pytest.raises(ValueError, match="set experimental_preserve_all_tensors"):
