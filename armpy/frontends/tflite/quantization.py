@@ -43,7 +43,8 @@ _QUANTIZED_TYPES = {
 PACKED_BITS = {"INT4": 4, "INT2": 2}
 """Bits of an element of types whose elements share bytes."""
 
-_BLOCKWISE = "BlockwiseQuantization"
+BLOCKWISE = "BlockwiseQuantization"
+"""Table of a tensor whose blocks have scales of their own."""
 
 _KEEP_SCALE = (DataType.SIGNED32, DataType.SIGNED64)
 """Plain types whose scale is kept, because a bias has one."""
@@ -74,7 +75,7 @@ def read_element_type(
     table = tensor.table("Quantization")
     if table is None or not (type_name in _QUANTIZED_TYPES or plain in _KEEP_SCALE):
         return plain, None
-    if table.union_kind("Details") == _BLOCKWISE:
+    if table.union_kind("Details") == BLOCKWISE:
         return plain, None
     scales: list[float] = table.numbers("Scale")
     # For LiteRT a scale of 0 is none. Scales of integers without a quantised type are read if all
@@ -107,9 +108,9 @@ def read_block_scales(tensor: TableReader) -> int | None:
         If blocks have zero points, too.
     """
     table = tensor.table("Quantization")
-    if table is None or table.union_kind("Details") != _BLOCKWISE:
+    if table is None or table.union_kind("Details") != BLOCKWISE:
         return None
-    blocks = table.union("Details", _BLOCKWISE)
+    blocks = table.union("Details", BLOCKWISE)
     if blocks.integer("ZeroPoints") > 0:
         raise tensor.error("zero points of blocks are not supported")
     return blocks.integer("Scales")

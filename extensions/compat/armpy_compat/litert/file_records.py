@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
-from armpy.frontends.tflite.quantization import PACKED_BITS
+from armpy.frontends.tflite.quantization import BLOCKWISE, PACKED_BITS
 from armpy.frontends.tflite.reader import read_model
 from armpy.frontends.tflite.signatures import read_signatures
 from armpy.frontends.tflite.subgraphs import Subgraphs
 from armpy.frontends.tflite.tensors import stored_bytes, unpacked
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffers import TableReader
+from armpy.plugins.hooks.flatbuffers import TableReader, Tables
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 StoredBytes: TypeAlias = "Callable[[TableReader], npt.NDArray[np.uint8]]"
@@ -59,9 +59,11 @@ class TensorEntry:
     """Shape with -1 for dimensions that callers choose; empty if the file leaves it out."""
     type_name: str
     """Type in the schema's words: ``FLOAT32``, ``STRING``."""
-    scales: npt.NDArray[np.float32]
+    scales: npt.NDArray[np.float32 | np.float16]
     zero_points: npt.NDArray[np.int32]
     quantized_dimension: int
+    block_size: int
+    """Elements of a row that share a scale; 0 where not parts of rows have scales."""
     sparsity: Sparsity
     stored: npt.NDArray[np.uint8]
     """The bytes of a constant; empty for other tensors."""
@@ -156,7 +158,8 @@ def _sorted(names: Mapping[str, int]) -> Mapping[str, int]:
 def _subgraph(subgraphs: Subgraphs, index: int, stored: StoredBytes) -> SubgraphEntry:
     """One subgraph with its tensors and operators."""
     table = subgraphs[index]
-    tensors = tuple(_tensor(tensor, stored(tensor)) for tensor in table.tables("Tensors", "tensor"))
+    tables = table.tables("Tensors", "tensor")
+    tensors = tuple(_tensor(tensor, stored, tables) for tensor in tables)
     operators = tuple(
         OperatorEntry(
             operator.name.removeprefix("custom '").removesuffix("'"),
@@ -172,11 +175,17 @@ def _subgraph(subgraphs: Subgraphs, index: int, stored: StoredBytes) -> Subgraph
     return SubgraphEntry(tensors, operators, inputs, outputs)
 
 
-def _tensor(table: TableReader, stored: npt.NDArray[np.uint8]) -> TensorEntry:
-    """One tensor."""
+def _tensor(table: TableReader, stored: StoredBytes, tables: Tables) -> TensorEntry:
+    """One tensor of those of a subgraph."""
     number = table.integer("Type")
     quantization = table.table("Quantization")
     scales, zero_points, dimension = _EMPTY.astype(np.float32), _EMPTY.astype(np.int32), 0
+    block_size = 0
+    if quantization is not None and quantization.union_kind("Details") == BLOCKWISE:
+        blocks = quantization.union("Details", BLOCKWISE)
+        block_size = blocks.integer("BlockSize")
+        halves = stored(tables[blocks.integer("Scales")])
+        scales = halves[: halves.size // 2 * 2].view(np.float16)
     if quantization is not None and quantization.vector("Scale").size:
         scales = quantization.vector("Scale").astype(np.float32)
         zero_points = quantization.vector("ZeroPoint").astype(np.int32)
@@ -192,8 +201,9 @@ def _tensor(table: TableReader, stored: npt.NDArray[np.uint8]) -> TensorEntry:
         scales,
         zero_points,
         dimension,
+        block_size,
         {} if sparsity is None else _sparsity(sparsity),
-        stored,
+        stored(table),
         table.flag("IsVariable"),
     )
 

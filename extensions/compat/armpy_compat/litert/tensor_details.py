@@ -40,7 +40,7 @@ def tensor_details(tensor: TensorEntry, index: int, shape: Sequence[int]) -> Det
             "scales": tensor.scales.copy(),
             "zero_points": tensor.zero_points.copy(),
             "quantized_dimension": tensor.quantized_dimension,
-            "block_size": 0,
+            "block_size": tensor.block_size,
         },
         "sparsity_parameters": dict(tensor.sparsity),
     }

@@ -114,6 +114,9 @@ def test_weights_have_a_scale_for_each_block_of_a_row() -> None:
     # Sums in float64 of the numbers of interpreter.get_tensor(1) times their scales.
     expected = [[0.75003, -0.31106, 0.02959, -0.82917]]
     np.testing.assert_allclose(interpreter.get_tensor(2), expected, atol=2e-5)
+    parameters = interpreter.get_tensor_details()[1]["quantization_parameters"]
+    assert parameters["block_size"] == 32
+    np.testing.assert_array_equal(parameters["scales"], interpreter.get_tensor(3).reshape(-1))
 
 
 def test_an_input_without_a_rank_is_resized_before_allocation() -> None:
