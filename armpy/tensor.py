@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from armpy.core.quantization import Scaling
+
+_Element = TypeVar("_Element", bound="np.generic")
 
 Dimension: TypeAlias = int | None
 """Size along one axis; None is not known yet."""
@@ -314,7 +316,7 @@ def _as_shape(dims: object) -> Shape:
         ) from error
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:  # Any: of every type
+def read_only(array: npt.NDArray[_Element]) -> npt.NDArray[_Element]:
     """Make a view of an array that cannot be written to."""
     view = array.view()
     view.flags.writeable = False

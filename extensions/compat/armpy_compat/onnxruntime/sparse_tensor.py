@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.tensor import read_only
 from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
 from armpy_compat.onnxruntime.element_types import element_type_of, tensor_word
 from armpy_compat.onnxruntime.enumerations import OrtSparseFormat
 from armpy_compat.signatures import checked
 
 _Array: TypeAlias = "npt.NDArray[Any]"  # Any: elements of every type
-_T = TypeVar("_T", bound=np.generic)
 _Indices: TypeAlias = "npt.NDArray[np.int64]"
 
 
@@ -67,7 +67,7 @@ class SparseTensor:
         self._kind = kind
         self._shape = [int(dim) for dim in dense_shape]
         self._values = values.astype(object) if values.dtype.kind == "U" else values
-        self._indexes = {name: _read_only(array) for name, array in indexes.items()}
+        self._indexes = {name: read_only(array) for name, array in indexes.items()}
 
     @classmethod
     @checked
@@ -114,7 +114,7 @@ class SparseTensor:
 
     def values(self) -> _Array:
         """Return the stored elements, read-only."""
-        return _read_only(self._values)
+        return read_only(self._values)
 
     def as_coo_view(self) -> SparseIndexes:
         """Return the places of values.
@@ -151,10 +151,3 @@ class SparseTensor:
         if kind is not self._kind:
             raise RuntimeError(f"the tensor has the format {self._kind.name}, not {kind.name}")
         return SparseIndexes(self._indexes)
-
-
-def _read_only(array: npt.NDArray[_T]) -> npt.NDArray[_T]:
-    """A view of an array that cannot be written to."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
