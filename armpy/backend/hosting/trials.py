@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armpy.errors import DeadObjectError, UnimplementedError
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.backend.hosting.engine import IEnginePrograms
     from armpy.backend.options import OptionValue
     from armpy.core.processes.worker import Worker
 
@@ -35,7 +34,7 @@ class Trials:
     def require(
         self,
         backend_id: BackendId,
-        engine: IEnginePrograms,  # importable by the name of its class
+        engine: Any,  # an IEnginePrograms, whose module imports this one; pickled
         model: bytes,
         about: Mapping[str, OptionValue],  # as for `IEnginePrograms.compile`
         inputs: Sequence[TensorInfo],
@@ -94,13 +93,7 @@ class Trial:
 
     def answer(
         self,
-        request: tuple[
-            IEnginePrograms,
-            bytes,
-            Mapping[str, OptionValue],
-            Sequence[TensorInfo],
-            Sequence[TensorInfo],
-        ],
+        request: Any,  # the arguments of `Trials.require` but the first
         attachments: object,
     ) -> Mapping[str, object]:
         """Compile and run one."""
