@@ -25,6 +25,7 @@ from armpy.plugins.discovery.candidate import (
     CandidateStatus,
     Failure,
     RejectionError,
+    reopen_duplicates,
 )
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
@@ -213,11 +214,13 @@ class HookPlugins:
             try:
                 chosen = self._records[:1] if own_alone else self._records
                 records = [r for r in chosen if r.candidate.hook in ("", hook) or not hook]
-                if self._options.probe:
-                    self._probe(records)
-                for record in records:
-                    if record.is_open_question:
-                        self._load(record)
+                # Again, as one that is left out leaves its name to the next.
+                while open_questions := [r for r in records if r.is_open_question]:
+                    if self._options.probe:
+                        self._probe(open_questions)
+                    for record in open_questions:
+                        if record.is_open_question:
+                            self._load(record)
             finally:
                 self._is_loading = False
 
@@ -231,7 +234,7 @@ class HookPlugins:
     ) -> list[tuple[Candidate, ProbeResult]]:
         def note(record: _PluginRecord, result: ProbeResult) -> None:
             if not result.passed:
-                plugins.failures.leave_out(record.candidate, result.status, result.failure)
+                self._leave_out(record, result.status, result.failure)
 
         return plugins.probe.probe_records(records, self._options.probe_timeout_s, examine, note)
 
@@ -246,16 +249,28 @@ class HookPlugins:
                 raise RejectionError("it has no name")
 
         failed = attempt(check)
-        if failed is not None:
+        if failed is None:
+            self._claim(record)
+        else:
             plugins.failures.leave_out(candidate, *failed)
-            return record
-        others = (r.candidate for r in self._records if r is not record)
-        owner = next((c for c in others if c.backend_id == candidate.backend_id), None)
-        if owner is not None:
-            reason = f"another plugin has the name '{candidate.backend_id}': {owner.source}"
-            failure = Failure(reason, fix="Remove one of the two")
-            plugins.failures.leave_out(candidate, CandidateStatus.DUPLICATE, failure)
         return record
+
+    def _claim(self, record: _PluginRecord) -> None:
+        """Give a candidate its name, unless an earlier one that may be used has it."""
+        name = record.candidate.backend_id
+        earlier = (r.candidate for r in self._records[: self._position(record.candidate)])
+        usable = (CandidateStatus.FOUND, CandidateStatus.REGISTERED)
+        owner = next((c for c in earlier if c.backend_id == name and c.status in usable), None)
+        if owner is not None:
+            reason = f"another plugin has the name '{name}': {owner.source}"
+            failure = Failure(reason, fix="Remove one of the two")
+            plugins.failures.leave_out(record.candidate, CandidateStatus.DUPLICATE, failure)
+
+    def _leave_out(self, record: _PluginRecord, status: CandidateStatus, failure: Failure) -> None:
+        """Leave out a candidate, whose name is free then."""
+        plugins.failures.leave_out(record.candidate, status, failure)
+        for other in reopen_duplicates(self._records, record.candidate.backend_id):
+            self._claim(other)
 
     def _position(self, candidate: Candidate) -> int:
         return next(i for i, r in enumerate(self._records) if r.candidate is candidate)
@@ -291,7 +306,7 @@ class HookPlugins:
             candidate.status = CandidateStatus.REGISTERED
         else:
             record.plugin = None
-            plugins.failures.leave_out(candidate, *failed)
+            self._leave_out(record, *failed)
 
     def _guard(
         self, candidate: Candidate, hook: str, function: Callable[..., object]

@@ -21,6 +21,7 @@ from armpy.plugins.discovery.candidate import (
     CandidateStatus,
     Failure,
     RejectionError,
+    reopen_duplicates,
 )
 from armpy.plugins.discovery.discover import is_own
 from armpy.plugins.loading import attempt, create, open_trusted
@@ -57,7 +58,7 @@ class BackendLoader:
         self._options = options
         self._trust = trust
         self.records: list[BackendRecord] = []  # in the order in which they were added
-        # By the backend id that they have and no other can take.
+        # By the backend id that they have, and no other can take while they may be used.
         self.owners: dict[BackendId, BackendRecord] = {}
         # Ids that only code may register again.
         self._deregistered: set[BackendId] = set()
@@ -90,13 +91,21 @@ class BackendLoader:
         """Every backend that can be made, but those of some ids."""
         self.look_into_libraries()
         self.probe_if_asked([r for r in self.records if r.candidate.backend_id not in without])
-        self.look_into_directories(without=without)
-        # Ids are compared again: those of modules in directories are known only now.
-        chosen = [r for r in self.records if r.candidate.backend_id not in without]
-        return [checked for record in chosen if (checked := self.load(record)) is not None]
+        loaded = []
+        # In order: one that cannot be made leaves its id to those after it.
+        for record in self.records:
+            if record.candidate.backend_id not in without and record.is_open_question:
+                self._open(record)
+            # Compared again: the id of a directory's module is known only now.
+            if record.candidate.backend_id not in without and (checked := self.load(record)):
+                loaded.append(checked)
+        return loaded
 
     def find(self, backend_id: BackendId) -> BackendRecord | None:
-        """Find the candidate with an id, in libraries and directories' modules if need be."""
+        """Find the candidate with an id, in libraries and directories' modules if need be.
+
+        It may turn out to be left out when it is loaded, and the id to be that of the next one.
+        """
         if backend_id not in self.owners:
             self.look_into_libraries()
         return self.owners.get(backend_id) or self.look_into_directories(backend_id)
@@ -148,23 +157,17 @@ class BackendLoader:
             else:
                 self._attempt(record, partial(self._claim, record, str(backend_id)))
 
-    def look_into_directories(
-        self, wanted: BackendId | None = None, without: Container[BackendId] = ()
-    ) -> BackendRecord | None:
+    def look_into_directories(self, wanted: BackendId) -> BackendRecord | None:
         """Import directories' modules in order, until one has the wanted id."""
-        records = [
-            record
-            for record in self.records
-            if record.is_from_directory and record.candidate.backend_id not in without
-        ]
+        records = [record for record in self.records if record.is_from_directory]
         self.probe_if_asked(records)
         for record in records:
             # Importing runs code, so no more modules are imported than the search takes.
-            if wanted is not None and wanted in self.owners:
+            if wanted in self.owners:
                 break
             if record.is_open_question:
                 self._open(record)
-        return None if wanted is None else self.owners.get(wanted)
+        return self.owners.get(wanted)
 
     def forget(self, record: BackendRecord) -> None:
         """Drop what a candidate brought into the process."""
@@ -177,7 +180,7 @@ class BackendLoader:
         """Probe a plugin before it is loaded, if the options say so."""
         if self._options.probe:
             # armpy's own are as trusted as the core, and a process for each would slow every start.
-            self.probe([r for r in records if r.can_be_probed and not is_own(r.candidate)])
+            self.probe([r for r in records if not is_own(r.candidate)])
 
     def probe(
         self, records: Iterable[BackendRecord], examine: str = ""
@@ -222,6 +225,9 @@ class BackendLoader:
         """Import a candidate's code, if that is not done yet; false if it is left out."""
         if record.opened is not None:
             return True
+        self.probe_if_asked([record])
+        if not record.is_open_question:
+            return False
         record.private_name = self._private_name(record.candidate)
 
         def step() -> None:
@@ -254,8 +260,17 @@ class BackendLoader:
         return record.is_open_question
 
     def _leave_out(self, record: BackendRecord, status: CandidateStatus, failure: Failure) -> None:
+        """Leave out a candidate, whose id is free then."""
         self.forget(record)
-        plugins.failures.leave_out(record.candidate, status, failure)
+        candidate = record.candidate
+        plugins.failures.leave_out(candidate, status, failure)
+        backend_id = candidate.backend_id
+        # Ids of armpy's own backends never become those of others.
+        if self.owners.get(backend_id) is not record or is_own(candidate):
+            return
+        del self.owners[backend_id]
+        for other in reopen_duplicates(self.records, backend_id):
+            self._attempt(other, partial(self._claim, other, backend_id))
 
 
 def _forget_modules(names: set[str]) -> None:

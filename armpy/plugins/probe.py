@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
 
 from armpy.backend import cache_directory
 from armpy.core.dataclass import dataclass
@@ -28,9 +27,9 @@ from armpy.plugins.discovery.candidate import (
     MISSING_DEVICE,
     Candidate,
     CandidateKind,
-    CandidateRecord,
     CandidateStatus,
     Failure,
+    RecordT,
 )
 from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.discovery.module_files import module_files, why_insecure
@@ -38,8 +37,6 @@ from armpy.plugins.discovery.references import find_top_module, module_locations
 from armpy.store.owned_files import read_checked, write_checked
 
 _log = logging.getLogger("armpy.plugins")
-
-RecordT = TypeVar("RecordT", bound=CandidateRecord)
 
 # Each imports a backend and all that it needs: more would wait for processors and memory.
 _MAX_AT_ONCE = 8
@@ -161,13 +158,17 @@ def probe_records(
     note: Callable[[RecordT, ProbeResult], None],
 ) -> list[tuple[Candidate, ProbeResult]]:
     """Probe the candidates whose outcome is unknown, and note each result."""
-    chosen = [record for record in records if record.can_be_probed]
-    candidates = [record.candidate for record in chosen]
-    results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
-    for record, result in zip(chosen, results, strict=True):
-        record.has_passed_probe = result.passed
-        note(record, result)
-    return list(zip(candidates, results, strict=True))
+    every = [*records]
+    probed: list[tuple[Candidate, ProbeResult]] = []
+    # Again, as one that does not pass leaves its id to another.
+    while chosen := [record for record in every if record.can_be_probed]:
+        candidates = [record.candidate for record in chosen]
+        results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
+        for record, result in zip(chosen, results, strict=True):
+            record.has_passed_probe = result.passed
+            note(record, result)
+        probed += zip(candidates, results, strict=True)
+    return probed
 
 
 def probe_candidates(

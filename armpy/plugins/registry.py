@@ -12,7 +12,7 @@ from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
 from armpy.plugins.discovery.discover import Discovery
-from armpy.plugins.loader import BackendLoader, BackendRecord
+from armpy.plugins.loader import BackendLoader
 from armpy.plugins.loading import discover
 from armpy.plugins.options import PathText, PluginOptions
 from armpy.plugins.proxy.guarded_call import ask_backend, describe
@@ -37,7 +37,8 @@ class BackendRegistry:
     Notes
     -----
     Listing imports no backend. One candidate that cannot be loaded stops no other: its
-    reason is kept, logged once, and raised when it is asked for by name.
+    reason is kept and logged once, and its id is that of the next candidate that has it, except for
+    ids of armpy's own backends. Without one the reason is raised when the id is asked for.
 
     The id of a module from a directory is known once it is imported, so these are imported as soon
     as all backends are wanted, or an id that no other candidate has. It leaves ``sys.modules``
@@ -204,12 +205,13 @@ class BackendRegistry:
         with self._lock:
             self._check_open()
             loader = self._loader
-            record = loader.find(backend_id)
-            if record is not None:
-                loader.probe_if_asked([record])
-                if checked := loader.load(record):
+            tried = None
+            # Again, as one that is left out leaves its id to the next.
+            while (record := loader.find(backend_id)) is not tried:
+                if record is not None and (checked := loader.load(record)):
                     return checked.backend
-            raise self._why_unavailable(backend_id, record)
+                tried = record
+            raise self._why_unavailable(backend_id)
 
     def factory_by_hand(self, backend_id: BackendId) -> BackendFactory | None:
         """Return the maker of a backend that was registered by hand; None for all others."""
@@ -282,20 +284,17 @@ class BackendRegistry:
         if self._is_closed:
             raise BackendUnavailableError("the registry of backends is closed")
 
-    def _why_unavailable(
-        self, backend_id: BackendId, record: BackendRecord | None
-    ) -> BackendUnavailableError:
-        # A duplicate's reason names the owner of the id, and without a record there is none now.
+    def _why_unavailable(self, backend_id: BackendId) -> BackendUnavailableError:
+        # A duplicate's reason names what had the id.
         lost = [
             c
             for c in self.candidates
             if c.backend_id == backend_id and c.status is not CandidateStatus.DUPLICATE
         ]
-        if record is not None or lost:
-            candidate = record.candidate if record is not None else lost[0]
-            source = f" from {candidate.source}" if candidate.source != "code" else ""
+        if lost:
+            source = f" from {lost[0].source}" if lost[0].source != "code" else ""
             return BackendUnavailableError(
-                f"backend '{backend_id}'{source} cannot be used: {candidate.reason}",
+                f"backend '{backend_id}'{source} cannot be used: {lost[0].reason}",
                 fix=f"Leave '{backend_id}' out of the backends, or run 'armpy doctor' for the "
                 "remedy",
             )

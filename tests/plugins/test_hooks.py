@@ -144,18 +144,20 @@ def test_a_hook_that_goes_wrong_stops_no_other(
     )
 
 
-def test_of_two_plugins_of_one_name_the_first_distribution_counts(site: FakeSite) -> None:
-    for module in ("one", "two"):
-        site.install(
-            f"{module}-vendor",
-            {"toy": f"{module}_vendor"},
-            source=toy_plugin(),
-            group="armpy.plugins",
-        )
-    first, second = third_party(BackendRegistry.discover().plugins.candidates)
-    assert (first.source, first.status) == ("one-vendor 1.0", CandidateStatus.FOUND)
-    assert second.status is CandidateStatus.DUPLICATE
-    assert second.reason == "another plugin has the name 'toy': one-vendor 1.0"
+def test_a_plugin_that_cannot_be_used_leaves_its_name_to_the_next(site: FakeSite) -> None:
+    for module, source in (
+        ("one", "raise OSError"),
+        ("three", toy_plugin()),
+        ("two", toy_plugin()),
+    ):
+        name = f"{module}_vendor"
+        site.install(name, {"toy": name}, source=source, group="armpy.plugins")
+    plugins = BackendRegistry.discover().plugins
+    plugins.load()
+    first, second, third = third_party(plugins.candidates)
+    assert (first.status, second.status) == (CandidateStatus.FAILED, CandidateStatus.REGISTERED)
+    assert third.status is CandidateStatus.DUPLICATE
+    assert third.reason == "another plugin has the name 'toy': three_vendor 1.0"
 
 
 def test_a_plugin_of_one_hook_must_not_implement_another(site: FakeSite) -> None:

@@ -102,16 +102,6 @@ def test_a_library_without_a_device_is_left_out_without_a_warning(
     assert "toys" not in caplog.text
 
 
-def test_a_second_library_with_an_id_is_hidden_by_the_first(site: FakeSite) -> None:
-    plant(site, "toys")
-    plant(site, "toys-too")
-    registry = BackendRegistry.discover()
-    registry.available()
-    first, second = libraries(registry)
-    assert (first.status, second.status) == (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
-    assert second.reason == "another backend has the id 'Toy0': toys 1.0"
-
-
 def test_a_library_is_named_as_long_as_it_cannot_be_read(
     site: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,6 @@ from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateSt
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.dynamic_modules import (
-    NEXT_MINOR,
     forget_private_modules,
     module_source,
     private_modules,
@@ -106,15 +105,6 @@ def test_a_library_may_be_linked_under_another_name(folder: Path, tmp_path: Path
     assert (candidate.label, candidate.reason) == ("Npu", "")
     (candidate,) = from_directory(pinned(folder, plain))
     assert (candidate.label, candidate.reason) == ("Npu", "")
-
-
-@pytest.mark.slow
-def test_the_same_backend_in_two_directories_is_loaded_once(tmp_path: Path) -> None:
-    for name in "ab":
-        compile_backend(tmp_path / name, "Arm_GpuAcc_backend", "Npu")
-    first, second = from_directory(discover(tmp_path / "a", tmp_path / "b"))
-    assert (first.status.value, second.status.value) == ("registered", "duplicate")
-    assert str(tmp_path / "a") in second.reason
 
 
 def test_a_library_for_another_python_is_skipped_with_the_reason(
@@ -224,14 +214,6 @@ def test_the_machine_of_a_file_is_read_in_its_own_byte_order(
     (candidate,) = from_directory(discover(folder))
     assert candidate.status is CandidateStatus.REJECTED
     assert re.search(r"another machine\. .*; got S/390, 64 bits\.", candidate.reason)
-
-
-def test_a_library_for_a_newer_contract_is_rejected(folder: Path) -> None:
-    compile_backend(folder, "Acme_Npu_backend", "Npu", version=NEXT_MINOR)
-    (candidate,) = from_directory(discover(folder))
-    assert candidate.status is CandidateStatus.REJECTED
-    assert candidate.reason.startswith(f"it is made for API version {NEXT_MINOR}, which does not")
-    assert private_modules() == set()
 
 
 @pytest.mark.sampled(2)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import field
+from typing import TypeVar
 
 from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
@@ -96,6 +98,9 @@ class Candidate:
         return self.kind is CandidateKind.LIBRARY and not self.backend_id
 
 
+RecordT = TypeVar("RecordT", bound="CandidateRecord")
+
+
 @dataclass(slots=True, eq=False)
 class CandidateRecord:
     """A candidate, and internal facts about it."""
@@ -113,6 +118,20 @@ class CandidateRecord:
         """Return whether a probe can have a new result."""
         is_found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
         return is_found and not self.has_passed_probe
+
+
+def reopen_duplicates(records: Iterable[RecordT], backend_id: BackendId) -> list[RecordT]:
+    """Make the duplicates of an id open questions again, as what had the id is left out."""
+    duplicates = [
+        record
+        for record in records
+        if record.candidate.backend_id == backend_id
+        and record.candidate.status is CandidateStatus.DUPLICATE
+    ]
+    for record in duplicates:
+        record.candidate.status = CandidateStatus.FOUND
+        record.candidate.reason = record.candidate.fix = ""
+    return duplicates
 
 
 @dataclass(frozen=True, slots=True)
