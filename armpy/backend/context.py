@@ -34,7 +34,7 @@ class IBackendContext:
         """A network was unloaded, or could not be loaded."""
 
     def after_enqueue_workload(self, network_id: int) -> None:
-        """An execution of a network has ended; errors are only logged."""
+        """An execution of a network has ended, well or not; errors are only logged."""
 
     def close(self) -> None:
         """The runtime was closed or garbage-collected; called once.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from armpy.backend import IBackendInternal
 from armpy.compiler import OptimizedNetwork, OptimizerOptions
-from armpy.errors import InvalidArgumentError
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
@@ -31,7 +31,8 @@ def optimize(
     ----------
     backends : Runtime, or sequence of (str or IBackendInternal), optional
         A runtime with its backends and options; or ids, or backends themselves, most preferred
-        first. Every installed backend if left out.
+        first. Every installed backend if left out. Ids are those of installed backends;
+        `Runtime.optimize_network` takes ids of a runtime's, dynamic ones among them.
     options : OptimizerOptions, optional
         Its model options and memory strategies come before those of a runtime.
     shapes : mapping of str to tuple of int, optional
@@ -62,7 +63,13 @@ def optimize(
     """
     if isinstance(backends, Runtime):
         return backends.optimize_network(network, options, shapes=shapes)
-    with Runtime(_options(backends)) as runtime:
+    try:
+        installed = Runtime(_options(backends))
+    except BackendUnavailableError as error:
+        of_runtime = "Runtime.optimize_network(backends=...) takes ids of a runtime's own backends"
+        error.fix = "; ".join(filter(None, (error.fix, of_runtime)))
+        raise
+    with installed as runtime:
         return runtime.optimize_network(network, options, shapes=shapes)
 
 

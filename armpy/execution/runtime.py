@@ -286,15 +286,26 @@ class Runtime:
         network: Network | Graph,
         options: OptimizerOptions | None = None,
         *,
+        backends: Sequence[BackendId] | None = None,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
     ) -> OptimizedNetwork:
-        """Assign a network to the backends of this runtime; see `armpy.optimize`."""
+        """Assign a network to the backends of this runtime; see `armpy.optimize`.
+
+        Parameters
+        ----------
+        backends : sequence of str, optional
+            Ids of this runtime's backends, dynamic ones among them, most preferred first; all of
+            them if left out.
+        """
         if self.is_closed:
             raise InvalidArgumentError("the runtime is closed", fix="Make another one")
         options = options or self.options.optimizer_options()
         settings = self._network_settings(NetworkProperties(optimizer=options))
-        backends = self._setup.backends_for(options.preference)
-        return optimize_with(backends, self._evaluator, graph_of(network), settings, shapes)
+        if backends is None:
+            chosen = self._setup.backends_for(options.preference)
+        else:
+            chosen = self._setup.named(backends)
+        return optimize_with(chosen, self._evaluator, graph_of(network), settings, shapes)
 
     def _network_settings(
         self,

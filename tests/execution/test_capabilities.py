@@ -260,12 +260,19 @@ def test_an_answer_that_is_neither_yes_nor_no_breaks_the_contract(answer: object
 
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_capabilities_may_be_pairs_of_names_and_values(kind: type) -> None:
+    asked = []
+
     class Listing(FakeBackend):
         def get_capabilities(self) -> Capabilities:
+            asked.append(self)
             pairs = [(Capability.NON_CONST_WEIGHTS, True), ("Cores", 4)]
             return kind(pairs)  # type: ignore[no-any-return]  # as Arm NN's does
 
-    assert "Fake" in runtime_of(Listing()).get_device_spec().supported_backends
+    runtime = runtime_of(Listing())
+    assert "Fake" in runtime.get_device_spec().supported_backends
+    for _ in range(2):
+        runtime.load_network(chain())
+    assert len(asked) == 1  # once per runtime
     assert BackendProxy(Listing()).get_capabilities() == {"NonConstWeights": True, "Cores": 4}
 
 

@@ -23,11 +23,12 @@ from armpy.errors import (
     InvalidArgumentError,
     UnimplementedError,
 )
-from armpy.execution import NetworkProperties
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation
+from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import (
     FakeBackend,
     runtime_of,
@@ -69,7 +70,7 @@ class TestOptimizing:
     @pytest.mark.parametrize(
         ("backends", "error", "text"),
         [
-            (["Npu"], BackendUnavailableError, "Npu"),
+            (["Npu"], BackendUnavailableError, r"'Npu'.*Runtime.optimize_network\(backends="),
             ("CpuRef", InvalidArgumentError, "a sequence of ids"),
             (["CpuRef", ReferenceBackend()], InvalidArgumentError, "got str, ReferenceBackend"),
             ([5], InvalidArgumentError, "Expected ids, or backends; got int"),
@@ -80,6 +81,19 @@ class TestOptimizing:
     ) -> None:
         with pytest.raises(error, match=text):
             armpy.optimize(diamond(), backends)
+
+    def test_a_runtime_takes_ids_of_its_own_backends(self, tmp_path: Path) -> None:
+        write_module(tmp_path, "Acme_Npu_backend", module_source("Npu"))
+        runtime = Runtime(RuntimeOptions(["CpuRef", "Npu"], dynamic_backends_path=tmp_path))
+        optimized = runtime.optimize_network(diamond(), backends=["Npu", "CpuRef"])
+        assert set(places(optimized).values()) == {"Npu"}
+        assert set(places(Model(optimized, runtime)).values()) == {"Npu"}
+        for names, error, text in (
+            (["NumbaAcc"], BackendUnavailableError, "no backend 'NumbaAcc'.*of CpuRef, Npu"),
+            ("Npu", InvalidArgumentError, "a sequence of ids"),
+        ):
+            with pytest.raises(error, match=text):
+                runtime.optimize_network(diamond(), backends=names)
 
     def test_a_closed_runtime_optimises_nothing(self) -> None:
         runtime = runtime_of()

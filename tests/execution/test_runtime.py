@@ -87,8 +87,16 @@ def test_a_network_that_cannot_be_loaded_is_announced_and_gone(
 
 
 def test_contexts_are_notified_after_every_execution(log: list[tuple[str, str, int]]) -> None:
-    runtime = runtime_of(FakeBackend("A", context=RecordingContext("A", log)))
+    errors: list[Exception] = []
+
+    def fail() -> None:
+        for error in errors:
+            raise error
+
+    backend = FakeBackend("A", context=RecordingContext("A", log), before_execute=fail)
+    runtime = runtime_of(backend)
     model = Model(chain(), runtime)
+    bound = model.bind({"x": floats(0, 0, 0, 0)})
     log.clear()
     model(floats(0, 0, 0, 0))
     model.run({"x": floats(0, 0, 0, 0)})
@@ -97,6 +105,11 @@ def test_contexts_are_notified_after_every_execution(log: list[tuple[str, str, i
     with pytest.raises(InvalidArgumentError, match="number of inputs"):
         model()
     assert len(log) == 3
+    errors.append(OSError("the device is lost"))
+    for execute in (bound, lambda: model(floats(0, 0, 0, 0))):
+        with pytest.raises(BackendError, match="the device is lost"):
+            execute()
+    assert len(log) == 5
 
 
 def test_a_context_that_raises_after_an_execution_is_logged_and_loses_no_result(
@@ -143,6 +156,8 @@ def test_contexts_that_heard_of_a_load_hear_that_another_one_has_refused_it(
     whole = ["before_load", "after_load", "before_unload", "after_unload"]
     assert heard(log, "A") == heard(log, "C") == whole
     assert heard(log, "B") == ["before_load", "after_load", "after_unload"]
+    faults.clear()
+    assert runtime.load_network(chain()) == 1  # the id of a refused load is not used again
 
 
 def test_contexts_that_agreed_to_an_unload_hear_that_another_one_has_refused_it(

@@ -221,6 +221,7 @@ def test_the_same_file_in_two_directories_counts_once(tmp_path: Path) -> None:
 
 def test_packages_need_an_init_file_and_files_need_to_be_files(tmp_path: Path) -> None:
     write_module(tmp_path, "Arm_Package_backend", part="")
+    write_module(tmp_path / "below", "Arm_Deeper_backend")  # where no module is sought
     (tmp_path / "Arm_Empty_backend").mkdir()
     (tmp_path / "Arm_Plain_backend").touch()
     (tmp_path / "Arm_Folder_backend.py").mkdir()

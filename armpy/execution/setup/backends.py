@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from armpy import plugins  # its suggestions: for errors alone
 from armpy.backend import (
     Capability,
     IBackendInternal,
@@ -20,6 +21,7 @@ from armpy.backend import (
 )
 from armpy.backend.options import check_options
 from armpy.compiler.memory.strategies import StrategyValidator, get_memory_strategy
+from armpy.core.arguments import check_several
 from armpy.core.system_trace import begin_system_trace
 from armpy.core.vlog import begin_vlog, is_on, vlog
 from armpy.errors import (
@@ -131,6 +133,23 @@ class BackendSetup:
                 "lists devices",
             )
         return tuple(sorted(types, key=lambda item: types[item] is not DeviceType.ACCELERATOR))
+
+    def named(self, ids: Sequence[BackendId]) -> tuple[BackendProxy, ...]:
+        """Return backends by id, in order, each once.
+
+        Raises BackendUnavailableError for an id that the runtime does not have.
+        """
+        check_several(ids, "backends", "a sequence of ids", str)
+        by_id = {backend.get_id(): backend for backend in self.backends}
+        for name in ids:
+            if name not in by_id:
+                raise BackendUnavailableError(
+                    f"the runtime has no backend '{name}'",
+                    expected="one of " + ", ".join(by_id),
+                    actual=self.left_out.get(name, ""),
+                    fix=plugins.suggest_backend(name, by_id),
+                )
+        return tuple(by_id[name] for name in dict.fromkeys(ids))
 
     def _set_up_all(self) -> tuple[BackendProxy, ...]:
         """Set up the backends that can be used."""

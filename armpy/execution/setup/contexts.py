@@ -66,8 +66,8 @@ class BackendContexts:
             _log_error(error)
 
     def after_run(self, network_id: int) -> None:
-        """Notify every context that an execution has ended; errors do not lose its results."""
-        # The execution has succeeded, so no context's error may take its place.
+        """Notify every context that an execution has ended, well or not."""
+        # No context's error may take the place of its results, or of its own error.
         self.notify_regardless("after_enqueue_workload", network_id)
 
     def close(self) -> None:

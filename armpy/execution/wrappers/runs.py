@@ -158,7 +158,7 @@ def _check_state(variables: Sequence[Variable], arrays: Sequence[Array]) -> None
 
 
 def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None] | None) -> Runs:
-    """Notify a profiler and other observers of the end of an execution."""
+    """Notify a profiler, and other observers of the end of an execution, also of a failed one."""
     run, bind = runs
 
     def run_observed(
@@ -166,13 +166,14 @@ def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        if profiler is None:
-            outputs = run(sources, results, cancellation)
-        else:  # waits for other executions are its time as well
-            outputs = measured_execution(profiler, run, sources, results, cancellation)
-        if after_run is not None:
-            after_run()
-        return outputs
+        try:
+            if profiler is None:
+                return run(sources, results, cancellation)
+            # Waits for other executions are its time as well.
+            return measured_execution(profiler, run, sources, results, cancellation)
+        finally:
+            if after_run is not None:
+                after_run()
 
     if bind is None:
         return Runs(run_observed)
@@ -183,10 +184,11 @@ def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None
         execute = bind(sources, results)
 
         def execute_observed() -> Sequence[Array] | None:
-            outputs = execute() if profiler is None else measured_execution(profiler, execute)
-            if after_run is not None:
-                after_run()
-            return outputs
+            try:
+                return execute() if profiler is None else measured_execution(profiler, execute)
+            finally:
+                if after_run is not None:
+                    after_run()
 
         return execute_observed
 
