@@ -35,8 +35,8 @@ from armpy_nnapi.description.operand_type import OperandType as OperandType
 from armpy_nnapi.description.request import (
     Request as Request,
     RequestArgument as RequestArgument,
-    validate_request as validate_request,
 )
+from armpy_nnapi.validation.validate_request import validate_request as validate_request
 from armpy_nnapi.utilities import (
     align_bytes_needed as align_bytes_needed,
     compliant_with as compliant_with,

@@ -59,7 +59,7 @@ ANSWERS = MappingProxyType(
         "kind": Answer(BAD_DATA, "an argument is of the wrong kind. Expected"),
         "late": Answer(LATE, "still goes on"),
         "length": Answer(BAD_DATA, "wrong length. Expected 8 bytes.*got 12 bytes"),
-        "no-fence": Answer(OP_FAILED, "there is no fence", -1),
+        "no-fence": Answer(BAD_DATA, "there is no fence", -1),
         "no-in": Answer(BAD_DATA, "input 0 is not set"),
         "no-out": Answer(BAD_DATA, "output 0 is not set"),
         "not-yet": Answer(BAD_STATE, "the execution has not ended well", DURATION_UNAVAILABLE),

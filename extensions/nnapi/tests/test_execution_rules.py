@@ -441,7 +441,7 @@ def test_a_process_without_a_free_descriptor_has_no_fence(
             for fence_closed in (event, fence) if function == "dup" else (event,):
                 with pytest.raises(NnapiError, match="too many open files") as caught:
                     fence_closed.get_sync_fence_fd()
-                assert (caught.value.code, caught.value.value) == (ResultCode.OP_FAILED, -1)
+                assert (caught.value.code, caught.value.value) == (ResultCode.BAD_DATA, -1)
         with fails(ResultCode.RESOURCE_EXHAUSTED_TRANSIENT, "too many open files"):
             Event.create_from_sync_fence_fd(1)
         monkeypatch.undo()

@@ -12,10 +12,10 @@ from armpy_nnapi.description.request import (
     Request,
     RequestArgument,
     combine_dimensions,
-    validate_request,
 )
+from armpy_nnapi.validation.validate_request import validate_request
 
-from .nnapi_models import fails
+from .nnapi_models import fails, sum_model
 
 BYTES = memoryview(bytes(8))
 X = Operand(OperandCode.TENSOR_FLOAT32, (2, 0), lifetime=Lifetime.SUBGRAPH_INPUT)
@@ -26,6 +26,17 @@ GOOD = RequestArgument(BYTES, (2, 1))
 def test_a_request_that_fits_the_model_is_valid() -> None:
     validate_request(GRAPH, Request((GOOD,), (GOOD,)), allow_unspecified=False)
     validate_request(GRAPH, Request((RequestArgument(None),), (RequestArgument(BYTES),)))
+
+
+def test_a_request_is_checked_against_a_model_or_its_description() -> None:
+    model = sum_model()
+    argument = RequestArgument(BYTES, (2,))
+    for described in (model, model.description):
+        validate_request(described, Request((argument, argument), (argument,)))
+        with fails(ResultCode.BAD_DATA, "the number of inputs is not the model's"):
+            validate_request(described, Request((), ()))
+    with fails(ResultCode.BAD_DATA, "this is not a model.*or its main Subgraph; got None"):
+        validate_request(None, Request((), ()))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

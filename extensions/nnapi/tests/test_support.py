@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,6 +12,7 @@ from armpy.backend import ReasonCode, Support
 from armpy.execution import RuntimeOptions
 from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array
+from armpy_conformance import Outcome
 from armpy_nnapi import (
     Compilation,
     Device,
@@ -21,8 +23,12 @@ from armpy_nnapi import (
     OperandType,
     OperationCode,
 )
+from armpy_nnapi.conformance.vectors.example import read_file
+from armpy_nnapi.conformance.vectors.judge import REFUSED, VectorJudge
+from armpy_nnapi.conformance.vectors.runner import variations_of
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend
+from armpy_testing.shared import shared_file
 
 from .nnapi_models import BOOL_1, counting_loop, devices_of, doubled, floats
 
@@ -148,3 +154,28 @@ def test_propagation_continues_after_control_flow_and_knows_operations_by_number
     with devices_of(FakeBackend("Adder", {ElementwiseBinary})) as manager:
         outer = manager.get_supported_operations_for_devices(model, manager.devices[:1])
     assert outer == [False, False]  # LESS is no ElementwiseBinary, RELU neither
+
+
+@pytest.mark.parametrize(
+    ("operation", "backend", "not_passed"),
+    [
+        ("if", "CpuRef", {REFUSED: 12}),
+        ("if", "NumbaAcc", {REFUSED: 12}),
+        ("while", "CpuRef", {}),
+        # Of unknown dimensions: whether it takes them is known when a compilation runs.
+        ("while", "NumbaAcc", {"NumbaAcc does not take WHILE": 440}),
+    ],
+)
+def test_every_published_example_of_control_flow_passes(
+    operation: str, backend: str, not_passed: dict[str, int]
+) -> None:
+    """What a device says it supports runs on it, with all that graphs of graphs hold."""
+    judge = VectorJudge(backend)
+    results = [
+        judge(variation)
+        for file in shared_file("nnapi_cts").rglob(f"{operation}_*.json.gz")
+        for example in read_file(file)
+        for variation in variations_of(example)
+    ]
+    assert len(results) > 100
+    assert Counter(r.text for r in results if r.outcome is not Outcome.PASSED) == not_passed

@@ -122,7 +122,7 @@ class Event:
         Raises
         ------
         NnapiError
-            OP_FAILED, with -1 as the error's `value`, if the event has no fence, or the system
+            BAD_DATA, with -1 as the error's `value`, if the event has no fence, or the system
             has no such descriptors.
         """
         where = "Event.get_sync_fence_fd"
@@ -143,7 +143,7 @@ class Event:
             reason = str(error)
         raise NnapiError(
             reason,
-            code=ResultCode.OP_FAILED,
+            code=ResultCode.BAD_DATA,
             value=-1,
             where=where,
             expected="an event of start_compute_with_dependencies, on a system with eventfd",
