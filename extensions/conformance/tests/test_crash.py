@@ -42,6 +42,7 @@ def test_a_sound_backend_succeeds_in_every_case() -> None:
         ("execute=hang:2", "inputs/large", HANG, "no end within 5 s"),
         ("execute=segfault:30", "parallel/one network", CRASH, "was ended by SIGSEGV"),
         ("optimize=kill:4", "parallel/many runtimes", CRASH, "was ended by SIGKILL"),
+        ("execute=child:2", "inputs/large", CRASH, "a fault ended process"),
         ("execute=exit", "cancellation/random", CRASH, "exited with code 0"),
         ("execute=segfault", "killed/loading", CRASH, "ended by SIGSEGV"),
         ("execute=segfault", "killed/workers", FAILURE, "process has ended"),
@@ -58,6 +59,8 @@ def test_what_is_planted_is_found(
     assert (found_result.outcome, found_result.case) == (outcome, f"{case}/activation/FLOAT32")
     assert text in found_result.text
     assert not result.is_passed
+    if "child" in faults:
+        assert "a process of the driver ends" in found_result.output
 
 
 def test_a_backend_that_cannot_even_be_asked_has_crashed(monkeypatch: pytest.MonkeyPatch) -> None:

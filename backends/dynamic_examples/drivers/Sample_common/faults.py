@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -30,6 +32,12 @@ def _segfault(_: str) -> None:
     ctypes.string_at(0)
 
 
+def _lose_a_process(_: str) -> None:
+    """Start a process of the driver's own, which ends by a fault, and go on."""
+    print("a process of the driver ends", file=sys.stderr, flush=True)
+    subprocess.run([sys.executable, "-c", "import os; os.abort()"], check=False)
+
+
 def _kill(_: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -52,6 +60,7 @@ DISASTERS: dict[str, Callable[[str], object]] = {
     "raise_other": _raise_other,
     "abort": lambda _: os.abort(),
     "segfault": _segfault,
+    "child": _lose_a_process,
     "exit": lambda _: os._exit(0),
     "kill": _kill,
     "hang": _hang,

@@ -17,6 +17,7 @@ from armpy.errors import ArmpyError, DeadObjectError, DeviceNotFoundError
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.crash.cases import AFTERWARDS, CASES, SURVEY
+from armpy_conformance.crash.children import watch_children
 from armpy_conformance.crash.result import CrashOutcome
 from armpy_conformance.crash.scene import Scene
 from armpy_conformance.differential_run import FailureError
@@ -103,8 +104,13 @@ def _followed(worker: Worker, task: Task, announced: int, timeout_s: float) -> P
         raise  # no case can be run
     except ArmpyError as error:
         return ProcessEnd(CrashOutcome.CRASH, str(error))
+    text = str(answer.get("text"))
     outcome = CrashOutcome.SUCCESS if answer.get("done") is True else CrashOutcome.FAILURE
-    return ProcessEnd(outcome, str(answer.get("text")))
+    if children := str(answer.get("children") or ""):
+        text += f"; of the processes that it started, a fault ended {children}"
+        if outcome is CrashOutcome.SUCCESS:
+            outcome = CrashOutcome.CRASH
+    return ProcessEnd(outcome, text)
 
 
 def _of_exit_code(code: int | None, when: str = "") -> ProcessEnd:
@@ -132,6 +138,7 @@ class CaseServer:
         task, timeout_s = request
         (announced,) = attachments.files
         faulthandler.dump_traceback_later(0.8 * timeout_s)
+        faults = watch_children()
         case = next(case for case in (SURVEY, *CASES, AFTERWARDS) if case.id == task.case)
 
         def announce() -> None:
@@ -139,11 +146,12 @@ class CaseServer:
 
         try:
             scene = Scene(task.backend_id, task.options, task.network, task.seed)
-            return {"done": True, "text": case.run(scene, announce)}
+            text = case.run(scene, announce)
+            return {"done": True, "text": text, "children": ", ".join(faults())}
         except DeviceNotFoundError:
             raise
         except FailureError as failure:
-            return {"done": False, "text": str(failure)}
+            return {"done": False, "text": str(failure), "children": ", ".join(faults())}
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the case's answer
             traceback.print_exc()
             return {"done": False, "text": f"{type(error).__name__}: {error}"}

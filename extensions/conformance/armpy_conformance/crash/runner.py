@@ -127,7 +127,7 @@ def _run_case(case: CrashCase, task: Task, timeout_s: float) -> CrashResult:
         ended.outcome,
         ended.text,
         time.perf_counter() - started,
-        "" if ended.outcome is CrashOutcome.SUCCESS else ended.output,
+        ended.output,
     )
 
 

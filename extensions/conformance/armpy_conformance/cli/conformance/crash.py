@@ -69,17 +69,18 @@ def crash(
 
 
 def print_crash(run: CrashRun) -> None:
-    """Print the outcome of every case, and the last output of the processes of bad ones."""
+    """Print the outcome of every case, and the last output of its processes."""
     printer = Printer()
     rows = [(r.outcome.value, r.case, f"{r.duration_s:.1f}", r.text) for r in run.results]
     printer.table(["outcome", "case", "s>", "what"], rows)
     if run.left_out:
         printer.heading(f"{run.backend} takes no layer of")
         printer.line(", ".join(run.left_out))
-    if any(problem.output for problem in run.problems):
+    if any(result.output for result in run.results):
+        # Of successes too: a process of the driver's own may fail without any call's failing.
         printer.heading("Last output of the processes")
-        for output, problem in _outputs(run.problems).items():
-            printer.line(f"{problem}:")
+        for output, cases in _outputs(run.results).items():
+            printer.line(f"{cases}:")
             for line in _report_of(output):
                 printer.line(f"  {line}")
     printer.heading(f"{run} in {run.duration_s:.1f} s; seed {run.seed}")
@@ -98,10 +99,10 @@ def _report_of(output: str) -> list[str]:
     return [report[0], *report[own : own + _SHOWN_LINES]]
 
 
-def _outputs(problems: tuple[CrashResult, ...]) -> dict[str, str]:
+def _outputs(results: tuple[CrashResult, ...]) -> dict[str, str]:
     """Return the written texts once each, and their cases."""
-    counts = Counter(problem.output for problem in problems if problem.output)
-    first = {p.output: p.case for p in reversed(problems)}
+    counts = Counter(result.output for result in results if result.output)
+    first = {result.output: result.case for result in reversed(results)}
     return {
         output: first[output] if count == 1 else f"{first[output]} and {count - 1} others"
         for output, count in counts.items()
