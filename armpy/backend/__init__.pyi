@@ -135,6 +135,7 @@ from armpy.backend.timing import (
     timed_by as timed_by,
 )
 from armpy.core.system_trace import trace_section as trace_section
+from armpy.core.vlog import is_vlog_on as is_vlog_on, vlog as vlog
 from armpy.backend.tuning import (
     TunedChoice as TunedChoice,
     TuningRequest as TuningRequest,

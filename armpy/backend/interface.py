@@ -28,7 +28,7 @@ from armpy.types import BackendId
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "2.7"
+BACKEND_API_VERSION = "2.8"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 
@@ -83,7 +83,7 @@ class IBackendInternal(ABC):
         """Return its unique name; not empty, not ``"Unknown"``."""
 
     def get_api_version(self) -> str:
-        """Return the `BACKEND_API_VERSION` that it was written for, as text: ``"2.7"``.
+        """Return the `BACKEND_API_VERSION` that it was written for, as text: ``"2.8"``.
 
         There is no default: a backend that answers with the version of the core beside it would fit
         every core.

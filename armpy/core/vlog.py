@@ -26,6 +26,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from armpy.core.arguments import check_choice
+
 VARIABLE = "ARMPY_VLOG"
 """Environment variable that says which tags are on."""
 
@@ -66,13 +68,26 @@ _lock = threading.Lock()  # tags are set as a whole, whichever threads begin fir
 _is_begun = False
 
 
+def is_vlog_on(tag: str) -> bool:
+    """Return whether messages of a tag are logged; a backend need not make others.
+
+    Raises InvalidArgumentError if the tag is not one of `TAGS`.
+
+    References
+    ----------
+    NNAPI ``VLOG_IS_ON``.
+    """
+    check_choice(tag, "tag", TAGS)
+    return bool(getattr(is_on, tag))
+
+
 def vlog(
-    tag: str,  # one of `TAGS`
+    tag: str,  # one of `TAGS`; a backend's own messages are of ``driver``
     text: str,  # with ``%`` for each of the values
     *values: object,
 ) -> None:
-    """Log a message of a tag, if that is on."""
-    if getattr(is_on, tag):
+    """Log a message of a tag, if that is on; errors as of `is_vlog_on`."""
+    if is_vlog_on(tag):
         logging.getLogger(f"armpy.core.vlog.{tag}").debug(text, *values, stacklevel=2)
 
 

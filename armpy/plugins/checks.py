@@ -5,10 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import fields
 
 from packaging.version import Version
 
-from armpy.backend import BACKEND_API_VERSION, DeviceInfo, IBackendInternal
+from armpy.backend import (
+    BACKEND_API_VERSION,
+    DeviceInfo,
+    IBackendInternal,
+    NetworkResources,
+    PreparationRequest,
+)
 from armpy.core.dataclass import dataclass
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.proxy.facts import entries_of
@@ -17,6 +24,18 @@ from armpy.plugins.proxy.names import is_later, note_declared_version, why_misna
 from armpy.types import INVALID_BACKEND_IDS, BackendId, DeviceType
 
 _VERSION = re.compile("(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)")
+
+_MEANT_OTHERWISE = {
+    "network": {
+        "registry": "register_tensor_handle_factories(registry, network)",
+        **{field.name: f"network.{field.name}" for field in fields(NetworkResources)},
+    },
+    "request": {field.name: f"request.{field.name}" for field in fields(PreparationRequest)},
+}
+"""What to use instead of a method's parameter, by the contract's parameter in its place.
+
+Arm NN and older contracts pass these objects themselves.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +132,19 @@ def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., 
         signature = inspect.signature(method)
     except (TypeError, ValueError):  # compiled code need not have a signature
         return
+    # Without annotations, as a reader writes it.
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    shown = signature.replace(parameters=plain, return_annotation=signature.empty)
     try:
         signature.bind(*parameters)  # the core passes every argument by its place
     except TypeError:
-        # Without annotations, as a reader writes it.
-        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        shown = signature.replace(parameters=plain, return_annotation=signature.empty)
         raise RejectionError(f"its {name}{shown} cannot be called. {expected}") from None
+    for parameter, own_name in zip(parameters, signature.parameters, strict=False):
+        if instead := _MEANT_OTHERWISE.get(parameter, {}).get(own_name):
+            raise RejectionError(
+                f"its {name}{shown} would be given '{parameter}' as '{own_name}'. {expected}, and "
+                f"use {instead}"
+            )
 
 
 def version_text(version: object) -> str:

@@ -40,7 +40,7 @@ class Smallest(IBackendInternal):
         return "Smallest"
 
     def get_api_version(self) -> str:
-        return "2.7"
+        return "2.8"
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return ReferenceBackend().create_workload_factory(network)

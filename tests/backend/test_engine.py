@@ -60,7 +60,7 @@ class EngineBackend(IEngineBackend):
         return "Engine"
 
     def get_api_version(self) -> str:
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         return (DeviceInfo(device_type=self._device_type),)

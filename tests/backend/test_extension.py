@@ -65,7 +65,7 @@ class Vendor(IBackendInternal):
         return self._backend_id
 
     def get_api_version(self) -> str:
-        return "2.7"
+        return "2.8"
 
     @property
     def extensions(self) -> Sequence[Extension]:

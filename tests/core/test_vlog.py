@@ -12,7 +12,9 @@ import pytest
 
 import armpy
 from armpy import DataType, Model, Network, TensorInfo
-from armpy.core.vlog import TAGS, is_on, set_vlog, vlog
+from armpy.backend import is_vlog_on, vlog
+from armpy.core.vlog import TAGS, is_on, set_vlog
+from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.types import DeviceType
 from armpy_testing.backends.device_memory import BufferDevice
@@ -172,6 +174,13 @@ def test_the_environment_turns_tags_on(setup: str, expected: str) -> None:
     )
     lines = [line for line in done.stderr.splitlines() if "hello" in line or "unheard" in line]
     assert "\n".join([*lines, ""]) == expected
+
+
+def test_a_backend_asks_whether_a_tag_is_on() -> None:
+    set_vlog("driver")
+    assert [is_vlog_on("driver"), is_vlog_on("model")] == [True, False]
+    with pytest.raises(InvalidArgumentError, match="got 'acme'"):
+        vlog("acme", "text")
 
 
 def test_a_message_of_a_tag_that_is_off_is_never_put_together() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.backend import BACKEND_API_VERSION
+from armpy.backend import BACKEND_API_VERSION, DeviceInfo
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions
 from armpy_testing.backends.fake_backends import FakeBackend
@@ -55,6 +55,15 @@ def left_out(factory: Callable[[], object]) -> Candidate:
             r"its optimize_subgraph_view\(\*, view\) cannot be called\. "
             r"Expected optimize_subgraph_view\(view, request\)",
         ),
+        (
+            {"create_workload_factory": lambda self, memory_manager=None: None},
+            r"create_workload_factory\(memory_manager=None\) would be given 'network' as "
+            r"'memory_manager'. Expected .*\(network\), and use network.memory_manager",
+        ),
+        (
+            {"get_layer_support": lambda self, model_options: None},
+            "use request.model_options",
+        ),
         ({"get_layer_support": None}, "its get_layer_support is None, which cannot be called"),
         ({"create_memory_manager": staticmethod(lambda self: None)}, r"create_memory_manager\(sel"),
         ({"version": lambda self: "1"}, "its version is a method. Expected a property"),
@@ -67,6 +76,10 @@ def left_out(factory: Callable[[], object]) -> Candidate:
             rf"1.5, which does not fit {BACKEND_API_VERSION}. The page 'A back",
         ),
         ({"get_id": lambda self: "Other"}, "it calls itself 'Other'"),
+        (
+            {"get_devices": lambda self: (DeviceInfo(device_type="NPU"),)},  # type: ignore[arg-type]
+            "its device type 'NPU' is not a DeviceType",
+        ),
         ({"get_id": lambda self: None}, "it calls itself None"),
         ({"backend_id": "Fake"}, "backend_id is not part of the contract.*Did you mean 'get_id'"),
         ({"optimise_subgraph_view": lambda self: None}, "Did you mean 'optimize_subgraph_view'"),

@@ -309,7 +309,7 @@ class FullBackend(IBackendInternal):
         return "Full"
 
     def get_api_version(self) -> str:
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)

@@ -46,7 +46,7 @@ class LiteRtBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The processor, or the delegate's hardware."""

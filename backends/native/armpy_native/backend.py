@@ -154,7 +154,7 @@ class NativeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that the host was written for."""
-        return "2.7"
+        return "2.8"
 
     @property
     def version(self) -> str:

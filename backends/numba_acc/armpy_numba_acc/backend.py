@@ -83,7 +83,7 @@ class NumbaBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""

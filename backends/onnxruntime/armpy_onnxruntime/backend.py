@@ -44,7 +44,7 @@ class OnnxRuntimeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The provider's hardware."""

@@ -39,7 +39,7 @@ class OpenVinoBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """Devices that OpenVINO finds, the processor first."""

@@ -65,7 +65,7 @@ class ReferenceBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The reference, preferred last."""

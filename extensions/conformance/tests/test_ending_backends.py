@@ -119,7 +119,7 @@ class Engine(IEngineBackend):
         return "Ending"
 
     def get_api_version(self):
-        return "2.7"
+        return "2.8"
 
     def get_engine(self):
         return Programs()

@@ -228,7 +228,7 @@ class FakeBackend(IBackendInternal, Faulty):
         return self._backend_id
 
     def get_api_version(self) -> str:
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         devices = (DeviceInfo(device_type=self._device_type),)

@@ -100,7 +100,7 @@ class LoopingBackend(IBackendInternal, ILayerSupport, IWorkloadFactory):
         return "Looping"
 
     def get_api_version(self) -> str:
-        return "2.7"
+        return "2.8"
 
     def wait(self) -> None:
         """What a backend does that looks at nothing."""

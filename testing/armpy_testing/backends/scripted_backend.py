@@ -285,7 +285,7 @@ class ScriptedBackend(IBackendInternal):
         return self._backend_id
 
     def get_api_version(self) -> str:
-        return "2.7"
+        return "2.8"
 
     def get_devices(self) -> tuple[DeviceInfo, ...]:
         declared = self._declared

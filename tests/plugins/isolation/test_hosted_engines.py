@@ -48,7 +48,7 @@ ENGINE = """
             return "Engine"
 
         def get_api_version(self):
-            return "2.7"
+            return "2.8"
 
         def get_devices(self):
             return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)

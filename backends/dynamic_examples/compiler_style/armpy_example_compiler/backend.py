@@ -31,7 +31,7 @@ class ExampleCompilerBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.7"
+        return "2.8"
 
     @property
     def version(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy.backend import Cancellation, ICompletion, Measurement
+from armpy.backend import Cancellation, ICompletion, Measurement, trace_section, vlog
 from armpy.errors import ArmpyError, BackendError, ExecutionCancelledError
 from armpy.ops.operation import Array
 from armpy_example_device.faults import Faults
@@ -120,6 +120,7 @@ class Queue:
     def submit(self, command: Command) -> Completion:
         """Add a command."""
         completion = Completion(command)
+        vlog("driver", "ExampleDevice: %s is queued", command.name)
         with self._changed:
             self._waiting.append(completion)
             if not self._has_thread:
@@ -156,7 +157,8 @@ class Queue:
         try:
             self._go_wrong_before(completion)
             completion.check()
-            with np.errstate(all="ignore"):  # infinities and NaNs are answers like any other
+            # Infinities and NaNs are answers like any other.
+            with trace_section("ExampleDevice", command.name), np.errstate(all="ignore"):
                 for _ in command.run():
                     completion.check()
             if self._faults.take("wrong") and command.output.size:

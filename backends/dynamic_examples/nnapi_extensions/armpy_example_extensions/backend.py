@@ -42,7 +42,7 @@ class ExampleExtensionsBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.7"
+        return "2.8"
 
     @property
     def version(self) -> str:
