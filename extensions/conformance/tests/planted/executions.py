@@ -777,7 +777,7 @@ EXECUTION_FAULTS: dict[str, Planted] = {
         "contract/executions/executions-stop-when-they-are-cancelled",
         OwnMemory,
         with_workloads(StopsTooLate),
-        "a cancelled execution stops after .* ms|goes on 2 s after it",
+        "a stopped execution ends after .* ms|goes on 2 s after it",
     ),
     "executions/cannot-be-stopped-once-bound": Planted(
         "contract/executions/bound-executions-stop-as-well",
