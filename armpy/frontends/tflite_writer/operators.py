@@ -408,8 +408,9 @@ def _softmax(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None
         )
         return
     code = "LOG_SOFTMAX" if layer.operation.name == "LogSoftmax" else "L2_NORMALIZATION"
-    if attributes.get("beta", 1) != 1:
-        raise layer_error(layer, "its beta is not 1")
+    for name, only in (("beta", 1.0), ("epsilon", 1e-12)):
+        if attributes.get(name, only) != only:
+            raise layer_error(layer, f"its {name} is not {only:g}, the only one of {code}")
     _put(writer, layer, code, [_first(writer, layer)])
 
 
