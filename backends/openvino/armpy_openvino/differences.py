@@ -56,6 +56,8 @@ def find_difference(
     for info in _without_indices(operation, infos, outputs):
         if info.data_type in _REFUSED_TYPES:
             return _REFUSED_TYPES[info.data_type]
+    if len(infos) > 1 and infos[0].data_type.is_float and infos[1].data_type.is_quantized:
+        return "OpenVINO does not quantise the float input of a layer with quantised weights"
     check = _CHECKS.get(type(operation))
     return check(operation, infos, outputs) if check else ""
 
