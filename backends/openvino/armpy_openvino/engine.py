@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from functools import cache
 from typing import Any
 
@@ -13,13 +14,18 @@ BACKEND_ID = "OpenVino"
 
 @cache
 def openvino() -> Any:  # Any: the package's own classes
-    """Import the package.
+    """Import the package, without the telemetry that it otherwise starts.
 
     Raises
     ------
     BackendUnavailableError
         If it is not installed or cannot be imported.
     """
+    # It sends an event from a process of its own, and writes to the home directory.
+    name = "openvino_telemetry"
+    is_blocked = name not in sys.modules
+    if is_blocked:
+        sys.modules[name] = None  # type: ignore[assignment]
     try:
         return importlib.import_module("openvino")
     except ImportError as error:
@@ -28,6 +34,9 @@ def openvino() -> Any:  # Any: the package's own classes
             where=BACKEND_ID,
             fix="Run: pip install openvino",
         ) from error
+    finally:
+        if is_blocked:
+            del sys.modules[name]
 
 
 @cache
