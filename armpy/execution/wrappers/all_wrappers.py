@@ -30,7 +30,7 @@ from armpy.execution.wrappers.runs import (
     with_limited_text,
     with_state,
 )
-from armpy.graph import Graph, graphs_of
+from armpy.graph import Graph, nested_graphs
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
@@ -205,9 +205,8 @@ class ExecutionWrappers:
 
 def _has_text(graph: Graph) -> bool:
     """Return whether a graph has a tensor of strings, in its branches and loops as well."""
-    return any(value.info.data_type.is_string for value in graph.values()) or any(
-        _has_text(inner) for layer in graph.layers for _, inner in graphs_of(layer.operation)
-    )
+    parts = (graph, *nested_graphs(graph))
+    return any(value.info.data_type.is_string for part in parts for value in part.values())
 
 
 def _runs_of(program: NetworkProgram) -> Runs:
