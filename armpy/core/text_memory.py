@@ -28,10 +28,11 @@ def text_bytes(*parts: str | bytes) -> int:
 
 
 def held_bytes(array: npt.NDArray[Any]) -> int:  # Any: of every type
-    """Memory of an array's elements, strings included."""
+    """Memory of an array's elements, strings included; of other objects, the references."""
     if not array.dtype.hasobject:
         return array.nbytes
-    return array.nbytes + sum(map(text_bytes, array.reshape(-1).tolist()))
+    elements = array.reshape(-1).tolist()
+    return array.nbytes + sum(text_bytes(e) for e in elements if isinstance(e, (str, bytes)))
 
 
 class TextMemory:

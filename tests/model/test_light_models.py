@@ -157,6 +157,7 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "outputs": lambda model: model.outputs,
     "placement": placed,
     "profiler": lambda model: model.profiler,
+    "memory_limit_bytes": lambda model: model.memory_limit_bytes,
     "graph": graph_of,
     "run": lambda model: model.run(inputs_of()),
     "start": lambda model: model.start(inputs_of()).result(),
