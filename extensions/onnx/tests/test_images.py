@@ -184,9 +184,13 @@ def _resizes() -> Iterator[NodeCase]:
         inputs = (_reals(1, 1, 4, 4), None, None, np.array([1, 1, 7, 4]))
         yield NodeCase("Resize", inputs, {"mode": mode})
     image = _reals(1, 2, 6, 5)
-    for scales in ((1.0, 1.0, 2.0, 3.0), (1.0, 1.0, 0.5, 0.6), (1.0, 1.0, 1.3, 2.7)):
+    # Five elements times the last factor are less than 14 except in float32.
+    for scales in ((1.0, 1.0, 2.0, 3.0), (1.0, 1.0, 0.5, 0.6), (1.0, 1.0, 1.3, 2.8)):
         factors = np.array(scales, np.float32)
         for mode in ("nearest", "linear"):
+            for transformation in ("align_corners", "tf_crop_and_resize"):  # without a region
+                more = {"mode": mode, "coordinate_transformation_mode": transformation}
+                yield NodeCase("Resize", (image, None, factors), more, 13, (2,))
             yield NodeCase("Resize", (image, factors), {"mode": mode}, 10, (1,))
             yield NodeCase("Resize", (image, empty, factors), {"mode": mode}, 11, (1, 2))
             upsampled = (image, np.maximum(factors, 1))

@@ -60,7 +60,8 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
             raise node.error(
                 "a scale is not positive and finite", expected="above 0", actual=scales
             )
-        after = [math.floor(size * scale) for size, scale in zip(before, scales, strict=True)]
+        # Products are those of float32, in which 5 times 2.8 is 14.
+        after = [math.floor(size * np.float32(x)) for size, x in zip(before, scales, strict=True)]
         factors = list(scales)
     else:
         after, factors = _fitted(node, before, sizes)
@@ -106,7 +107,7 @@ def _outer_axes(node: Node) -> range:
 
 def _region(node: Node, count: int) -> tuple[list[float], list[float]]:
     """Starts and ends of the region that is shown."""
-    if not _is_cropped(node):
+    if not _is_cropped(node) or not node.has(1):
         return [0.0] * count, [1.0] * count
     roi = [float(x) for x in node.array(1).reshape(-1)]
     if len(roi) != 2 * count or not all(map(math.isfinite, roi)):
