@@ -252,13 +252,21 @@ class Node(Layers):
             raise self.error(f"input {index} is not one integer", actual=self.shape(index))
         return numbers[0]
 
-    def number(self, index: int) -> Any:  # Any: an int or a float
-        """The only element of an input that decides, a finite number."""
+    def numbers(self, index: int) -> Array:
+        """Elements of an input that decides, none of which is text."""
         elements = self.array(index)
-        if self.type(index) is DataType.BFLOAT16:
-            elements = bfloat16_values(elements)
-        if elements.size != 1 or not np.isfinite(elements).all():
-            raise self.error(f"input {index} is not one finite number", actual=elements.shape)
+        if self.type(index).is_string:
+            raise self.error(
+                f"input {index} has the wrong type", expected="numbers", actual=self.type(index)
+            )
+        return bfloat16_values(elements) if self.type(index) is DataType.BFLOAT16 else elements
+
+    def number(self, index: int, *, is_finite: bool = True) -> Any:  # Any: an int or a float
+        """The only element of an input that decides, a finite number if it has to be."""
+        elements = self.numbers(index)
+        if elements.size != 1 or (is_finite and not np.isfinite(elements).all()):
+            kind = "one finite number" if is_finite else "one number"
+            raise self.error(f"input {index} is not {kind}", actual=elements.shape)
         return elements.reshape(()).item()
 
     def axes(

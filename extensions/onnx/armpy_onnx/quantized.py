@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from armpy.core.numerics import bfloat16_values
 from armpy.graph import Value
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
@@ -84,9 +83,10 @@ def quantization_of(
     points = None if zero_point is None else node.input(zero_point)
     if scales is None or (points is not None and points.data is None):
         return None
-    if points is not None and not np.all(np.abs(points.data.astype(np.float64)) < _BEYOND_INT64):  # type: ignore[union-attr]  # not None, as above
+    given = np.zeros(1) if zero_point is None or points is None else node.numbers(zero_point)
+    if not np.all(np.abs(given.astype(np.float64)) < _BEYOND_INT64):
         return None
-    numbers = np.zeros(1, np.int64) if points is None else points.data.astype(np.int64).reshape(-1)  # type: ignore[union-attr]  # not None, see above
+    numbers = given.astype(np.int64).reshape(-1)
     if points is not None and points.info.data_type is DataType.SIGNED16 and numbers.any():
         return None
     if scales.ndim > 1 or not np.all((scales > 0) & np.isfinite(scales)) or not scales.size:
@@ -108,11 +108,9 @@ def real_elements(node: Node, index: int) -> Array | None:
     value = node.input(index)
     if value is None or value.data is None:
         return None
-    if value.info.data_type is DataType.BFLOAT16:
-        return bfloat16_values(value.data)
     # Doubles beyond float32 are infinite scales, which the callers handle.
     with np.errstate(over="ignore"):
-        return value.data.astype(np.float32)
+        return node.numbers(index).astype(np.float32)
 
 
 def unpacked(packed: Array, bits: int) -> Array:

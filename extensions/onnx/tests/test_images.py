@@ -235,6 +235,9 @@ def _samples() -> Iterator[NodeCase]:
         inputs: list[Array] = [corners, scores, *limits[:count]]
         more = {"center_point_box": centres}
         yield NodeCase("NonMaxSuppression", inputs, more, 11, tuple(range(2, len(inputs))))
+    for least in (-np.inf, np.inf):
+        inputs = [corners, scores, *limits[:2], np.array([least], np.float32)]
+        yield NodeCase("NonMaxSuppression", inputs, {}, 11, (2, 3, 4))
 
 
 def _regions() -> Iterator[NodeCase]:

@@ -341,6 +341,18 @@ def test_inputs_that_layers_of_postponed_nodes_do_not_take_are_reported_as_such(
             loaded.run({"x": np.ones((3, 4), np.float32)})
 
 
+@pytest.mark.parametrize("kind", ["Reshape (x, s)", "MatMul (x, x)", "Squeeze (x, s)"])
+def test_a_branch_that_fits_no_known_shapes_is_an_error_once_it_is_taken(kind: str) -> None:
+    loaded = _load(f"""graph (bool c, float[4, 3] x) => (float[4, 3] y) {{
+      s = Constant <value_ints = [1]> ()
+      y = If (c) <then_branch = g () => (p) {{ p = {kind} }},
+        else_branch = h () => (q) {{ q = Neg (x) }}>
+    }}""")
+    np.testing.assert_array_equal(loaded.run({"c": NO, "x": X})["y"], -X)
+    with pytest.raises(LayerValidationError, match=f"then/{kind[:6]}"):
+        loaded.run({"c": YES, "x": X})
+
+
 _KEPT = "other = Identity (w)"
 _APPENDED = "part = Reshape (x, s) m = Concat <axis = 0> (v, part)"
 

@@ -87,7 +87,7 @@ def _quantize_in_steps(node: Node, target: DataType, axis: int, block_size: int)
 
 def rounded(node: Node, steps: Value, zero_point: Value | None, target: DataType) -> Value:
     """Real steps as integers of a type: rounded, halves to even, with the zero point, saturated."""
-    if target.is_float:
+    if target.is_float or target.is_string:
         raise node.error("the output is not an integer", expected="integers", actual=target.name)
     steps = node.layer(ElementwiseUnary(UnaryOperation.ROUND), steps)
     if zero_point is not None:

@@ -74,11 +74,11 @@ def _affine_grid(node: Node) -> Value:
 
 
 def _non_max_suppression(node: Node) -> Value:
-    most, overlap, least = (node.number(i) if node.has(i) else 0 for i in (2, 3, 4))
+    most, overlap = (node.number(i) if node.has(i) else 0 for i in (2, 3))
     operation = NonMaxSuppression(
         int(most),
         float(overlap),
-        float(least) if node.has(4) else None,
+        float(node.number(4, is_finite=False)) if node.has(4) else None,
         node.flag("center_point_box"),
     )
     return node.layer(operation, node.value(0), node.value(1))

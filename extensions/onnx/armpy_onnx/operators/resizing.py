@@ -109,7 +109,7 @@ def _region(node: Node, count: int) -> tuple[list[float], list[float]]:
     """Starts and ends of the region that is shown."""
     if not _is_cropped(node) or not node.has(1):
         return [0.0] * count, [1.0] * count
-    roi = [float(x) for x in node.array(1).reshape(-1)]
+    roi = [float(x) for x in node.numbers(1).reshape(-1)]
     if len(roi) != 2 * count or not all(map(math.isfinite, roi)):
         raise node.error("the region has the wrong form", expected=f"{2 * count}", actual=roi)
     return roi[:count], roi[count:]
@@ -464,7 +464,7 @@ def _numbers(node: Node, index: int) -> tuple[float, ...]:
     """Elements of an input that decides; () if it is left out."""
     if not node.has(index):
         return ()
-    return tuple(float(number) for number in node.array(index).reshape(-1))
+    return tuple(float(number) for number in node.numbers(index).reshape(-1))
 
 
 def _upsample(node: Node) -> Value:

@@ -408,25 +408,43 @@ def _forms(node: ControlNode, outer_scope: OuterScope) -> Sequence[Form]:
 
 
 def _trial(node: ControlNode, outer_scope: OuterScope) -> list[Form]:
-    """Return the forms of a node's outputs, of graphs that are added to nothing."""
+    """Return the forms of a node's outputs, of graphs that are added to nothing.
+
+    Notes
+    -----
+    A branch that fits no known shapes may never be taken. It is refused here if it fits no others.
+    """
     graphs = _graphs_of(node.data)
     if not graphs:
         raise node.data.error("the node has no graph")
-    forms: list[Form] = []
-    is_lost = False
-    for attribute, graph in graphs.items():
-        infos = _trial_infos(node, len(graph.input))
-        names = [f"input_{index}" for index in range(len(infos))]
-        enclosed = outer_scope.enclosed(names, infos)
-        try:
-            results = enclosed.walk(graph, enclosed.inputs, f"{node.data.name}/{attribute}/")
-        except RefusedDependency:  # errors of the other graph are reported, too
-            is_lost = True
-            continue
-        forms = [form_of(item) for item in results]
-    if is_lost:
+    tried = {name: _tried(node, outer_scope, name) for name in graphs}
+    refused = [name for name, (forms, _) in tried.items() if forms is None]
+    if node.data.kind == "If" and len(refused) < len(graphs):
+        again = (_tried(node, outer_scope, name, keeps_shapes=False) for name in refused)
+        refused = [name for name, (forms, _) in zip(refused, again, strict=True) if forms is None]
+    for name, (forms, refusals) in tried.items():
+        if forms is not None or name in refused:
+            node.walker.refusals.take(refusals)
+    if refused:
         raise RefusedDependency
-    return forms[1:] if node.data.kind == "Loop" else forms
+    *_, results = (forms for forms, _ in tried.values() if forms is not None)
+    return results[1:] if node.data.kind == "Loop" else results
+
+
+def _tried(
+    node: ControlNode, outer_scope: OuterScope, name: str, *, keeps_shapes: bool = True
+) -> tuple[list[Form] | None, Refusals]:
+    """Forms of a graph's outputs, None if these depend on refused nodes, and all of those."""
+    graph = _graphs_of(node.data)[name]
+    infos = _trial_infos(node, len(graph.input))
+    names = [f"input_{index}" for index in range(len(infos))]
+    enclosed = outer_scope.enclosed(names, infos, keeps_shapes=keeps_shapes)
+    enclosed.walker.refusals = Refusals()
+    try:
+        results = enclosed.walk(graph, enclosed.inputs, f"{node.data.name}/{name}/")
+    except RefusedDependency:
+        return None, enclosed.walker.refusals
+    return [form_of(item) for item in results], enclosed.walker.refusals
 
 
 def _trial_infos(node: ControlNode, count: int) -> list[TensorInfo]:

@@ -48,14 +48,22 @@ class OuterScope:
         self._all = dict.fromkeys([*flat(list(self.items.values())), *flat(extra)])
         self.handed = tuple(value for value in self._all if value.data is None)
 
-    def enclosed(self, names: Sequence[str], infos: Sequence[TensorInfo]) -> InnerGraph:
-        """Begin a graph that takes some inputs of its own, then captured ones."""
+    def enclosed(
+        self, names: Sequence[str], infos: Sequence[TensorInfo], *, keeps_shapes: bool = True
+    ) -> InnerGraph:
+        """Begin a graph that takes some inputs of its own, then captured ones.
+
+        Parameters
+        ----------
+        keeps_shapes : bool
+            Whether the shapes of captured values are known in the graph.
+        """
         network = Network(self.scope.name)
         own = [network.input(name, info) for name, info in zip(names, infos, strict=True)]
         inner: dict[Value, Value] = {}
         for number, value in enumerate(self._all):
             if value.data is None:
-                info = value.info.with_shape(value.info.shape)
+                info = value.info.with_shape(value.info.shape if keeps_shapes else None)
                 inner[value] = network.input(f"{number}:{value.name}", info)
             else:
                 inner[value] = network.constant(
