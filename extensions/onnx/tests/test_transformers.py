@@ -27,10 +27,15 @@ def _reals(*shape: int) -> Array:
 
 
 def _case(
-    kind: str, inputs: Sequence[Array | None], outputs: int = 1, **attributes: Any
+    kind: str,
+    inputs: Sequence[Array | None],
+    outputs: int = 1,
+    cache: int = TensorProto.FLOAT,
+    **attributes: Any,
 ) -> NodeCase:
     ranks = (3, 5) if kind == "Attention" else (3, 4, 4)
-    results = [(TensorProto.FLOAT, rank) for rank in ranks] if outputs > 1 else ()
+    types = (TensorProto.FLOAT, cache, cache)
+    results = list(zip(types, ranks, strict=False)) if outputs > 1 else ()
     name = f"com.microsoft.{kind}"
     return NodeCase(name, inputs, attributes, outputs=outputs, results=results)
 
@@ -114,6 +119,24 @@ def _grouped() -> Iterator[NodeCase]:
         yield _case("GroupQueryAttention", [*wide, *tables], 3, do_rotary=1, **names)
         turned = {"do_rotary": 1, "rotary_interleaved": 1}
         yield _case("GroupQueryAttention", [*wide, *tables], 3, **turned, **names)
+        for bits, kind, shape in (
+            (8, "PER_TENSOR", (1,)),
+            (8, "PER_CHANNEL", (1, groups, 1, _SIZE)),
+            (4, "PER_CHANNEL", (1, groups, 1, _SIZE)),
+        ):
+            stored = _SIZE * bits // 8
+            dtype, cache = (
+                (np.int8, TensorProto.INT8) if bits == 8 else (np.uint8, TensorProto.UINT8)
+            )
+            before = [
+                _RNG.integers(-100, 100, (len(wide[0]), groups, past, stored)).astype(dtype)
+                for _ in range(2)
+            ]
+            scale = _RNG.uniform(0.1, 0.2, shape).astype(np.float32)
+            inputs = [*wide[:3], *before, *wide[5:], *tables, *[None] * 3, scale, scale]
+            more = {f"{name}_quant_type": kind for name in "kv"}
+            more |= {"kv_cache_bit_width": bits, "do_rotary": 1}
+            yield _case("GroupQueryAttention", inputs, 3, cache, **more, **names)
     packed = _reals(_BATCH, _LENGTH, (_HEADS + 2 * groups) * _SIZE)
     empty = [_reals(_BATCH, groups, 0, _SIZE) for _ in range(2)]
     last, total = np.full(_BATCH, _LENGTH - 1, np.int32), np.array([_LENGTH], np.int32)

@@ -31,8 +31,9 @@ from armpy_onnx.blocks import (
     written_at,
 )
 from armpy_onnx.heads import apart, rotated, together, with_past
-from armpy_onnx.node import Node, Operator, OperatorTable
+from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy_onnx.operators.matrices import matrix_product
+from armpy_onnx.operators.quantization import rounded
 
 
 def _attention(node: Node) -> Sequence[Value]:
@@ -191,8 +192,10 @@ def _with_bias(node: Node, mask: Value | None, bias: Value | None, query: Value)
 def _group_query_attention(node: Node) -> Sequence[Value]:
     """Several heads of queries per head of keys, with a past and rotated operands."""
     heads, groups = _heads(node, "num_heads"), _heads(node, "kv_num_heads")
-    for index in (12, 13, 14, 15):
-        _refuse(node, index, "quantised or normalised keys are not supported")
+    for index in (14, 15, 16):
+        _refuse(node, index, "normalised keys and padded queries are not supported")
+    if node.flag("sliding_window_cache"):
+        raise node.error("a cache of a window's size is not supported (sliding_window_cache)")
     if node.data.num_outputs > 3:
         raise node.error("the output of the scores is not supported")
     query, key, value = _grouped(node, heads, groups)
@@ -218,9 +221,10 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
             )
             for part in (query, key)
         )
+    scales = _cache_scale(node, "k_quant_type", 12), _cache_scale(node, "v_quant_type", 13)
     present_key, present_value = (
-        _present(node, index, part, total, None if last is None else places)
-        for index, part in ((3, key), (4, value))
+        _present(node, index, _stored(node, part, scale), total, None if last is None else places)
+        for index, part, scale in ((3, key, scales[0]), (4, value, scales[1]))
     )
     window = node.integer("local_window_size", -1)
     operation = Attention(
@@ -234,13 +238,94 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
     if bias is not None:
         bias = taken(node, node.cast(bias, query.info.data_type), 3, 0, total)
     lengths = None if last is None else binary(node, BinaryOperation.ADD, last, 1)
-    keys, values = (taken(node, part, 2, 0, total) for part in (present_key, present_value))
+    keys, values = (
+        _restored(node, taken(node, part, 2, 0, total), scale, query.info.data_type)
+        for part, scale in ((present_key, scales[0]), (present_value, scales[1]))
+    )
     operands = query, keys, values, bias, lengths
     if node.has(11) or node.flag("smooth_softmax"):
         attention = _with_sinks(node, operation, operands)
     else:
         attention = node.layer(operation, *operands)
     return together(node, attention), present_key, present_value
+
+
+def _cache_scale(node: Node, name: str, index: int) -> Value | None:
+    """Scale of a cache of integers, which broadcasts to it; None for a cache of floats."""
+    kind = node.choice(name, "NONE", {k: k for k in ("NONE", "PER_TENSOR", "PER_CHANNEL")})
+    if kind == "NONE":
+        return None
+    if node.integer("kv_cache_bit_width", 8) not in _CACHE_TYPES:
+        raise node.error(
+            "the attribute 'kv_cache_bit_width' has an unknown value",
+            expected="8 or 4",
+            actual=node.integer("kv_cache_bit_width", 8),
+        )
+    scale, wanted = node.value(index), _cache_type(node.data, [_type(v) for v in node.inputs])
+    if wanted is not _CACHE_TYPES[node.integer("kv_cache_bit_width", 8)]:
+        raise node.error(
+            "the cache has another type than its number of bits says",
+            expected="SIGNED8 of 8 bits, or UNSIGNED8 of 4",
+            actual=wanted.name,
+        )
+    groups, size = _heads(node, "kv_num_heads"), scale.info.num_elements
+    shape = (1, 1, 1, 1) if size == 1 else (1, groups, 1, size // groups)
+    return reshaped(node, node.cast(scale, DataType.FLOAT32), shape)
+
+
+_CACHE_TYPES = {8: DataType.SIGNED8, 4: DataType.UNSIGNED8}
+"""Types of caches of integers by their bits; those of 4 bits lie in pairs, the first one low."""
+
+_MIDDLE_OF_4_BITS = 8
+
+
+def _type(value: Value | None) -> DataType | None:
+    return None if value is None else value.info.data_type
+
+
+def _cache_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
+    """Data type of the present keys and values: that of the past ones, if there are any."""
+    if len(types) > 3 and types[3] is not None:
+        return types[3]
+    if data.attribute("k_quant_type", "NONE") != "NONE":
+        return _CACHE_TYPES.get(data.attribute("kv_cache_bit_width", 8), DataType.SIGNED8)
+    return types[0] or DataType.FLOAT32
+
+
+def _stored(node: Node, value: Value, scale: Value | None) -> Value:
+    """Keys or values as a cache has them: integers if it has a scale."""
+    if scale is None:
+        return value
+    steps = binary(node, BinaryOperation.DIV, node.cast(value, DataType.FLOAT32), scale)
+    if node.integer("kv_cache_bit_width", 8) == 8:
+        return rounded(node, steps, None, DataType.SIGNED8)
+    middle = node.constant(np.int8(_MIDDLE_OF_4_BITS))
+    steps = binary(node, BinaryOperation.MINIMUM, steps, _MIDDLE_OF_4_BITS - 1)
+    numbers = rounded(node, steps, middle, DataType.UNSIGNED8)
+    *outer, size = numbers.info.known_shape
+    low, high = split(node, reshaped(node, numbers, (*outer, size // 2, 2)), (1, 1), len(outer) + 1)
+    pairs = binary(
+        node, BinaryOperation.BITWISE_OR, low, binary(node, BinaryOperation.SHIFT_LEFT, high, 4)
+    )
+    return reshaped(node, pairs, (*outer, size // 2))
+
+
+def _restored(node: Node, stored: Value, scale: Value | None, wanted: DataType) -> Value:
+    """Keys or values of a cache as floats."""
+    if scale is None:
+        return stored
+    real = stored
+    if node.integer("kv_cache_bit_width", 8) == 4:
+        *outer, size = stored.info.known_shape
+        pairs = reshaped(node, stored, (*outer, size, 1))
+        low = binary(node, BinaryOperation.BITWISE_AND, pairs, 15)
+        high = binary(node, BinaryOperation.SHIFT_RIGHT, pairs, 4)
+        numbers = reshaped(node, joined(node, (low, high), len(outer) + 1), (*outer, 2 * size))
+        real = node.cast(numbers, DataType.FLOAT32)
+        real = binary(node, BinaryOperation.SUB, real, _MIDDLE_OF_4_BITS)
+    return node.cast(
+        binary(node, BinaryOperation.MUL, node.cast(real, DataType.FLOAT32), scale), wanted
+    )
 
 
 def _with_sinks(node: Node, operation: Attention, operands: Sequence[Value | None]) -> Value:
@@ -380,6 +465,8 @@ def _refuse(node: Node, index: int, reason: str) -> None:
 OPERATORS: OperatorTable = {
     "com.microsoft.Attention": Operator(_attention),
     "com.microsoft.MultiHeadAttention": Operator(_multi_head_attention),
-    "com.microsoft.GroupQueryAttention": Operator(_group_query_attention, decides=(6,)),
+    "com.microsoft.GroupQueryAttention": Operator(
+        _group_query_attention, decides=(6,), types=(0, _cache_type)
+    ),
     "com.microsoft.RotaryEmbedding": Operator(_rotary_embedding, rounds_once=True),
 }
