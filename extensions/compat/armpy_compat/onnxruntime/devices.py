@@ -10,6 +10,7 @@ from armpy_compat.onnxruntime.enumerations import (
     OrtAllocatorType,
     OrtDeviceMemoryType,
     OrtDeviceVendorId,
+    OrtMemoryInfoDeviceType,
     OrtMemType,
 )
 from armpy_compat.signatures import checked
@@ -159,6 +160,21 @@ class OrtMemoryInfo:
     mem_type: OrtMemType = OrtMemType.DEFAULT
     device_mem_type: OrtDeviceMemoryType = OrtDeviceMemoryType.DEFAULT
     device_vendor_id: int = 0
+
+    @staticmethod
+    @checked
+    def create_v2(
+        name: str,
+        device_type: OrtMemoryInfoDeviceType,
+        vendor_id: int,
+        device_id: int,
+        device_mem_type: OrtDeviceMemoryType,
+        alignment: int,
+        allocator_type: OrtAllocatorType,
+    ) -> OrtMemoryInfo:
+        """Describe memory of a device of a vendor."""
+        usual = OrtMemType.DEFAULT
+        return OrtMemoryInfo(name, allocator_type, device_id, usual, device_mem_type, vendor_id)
 
 
 _ARENA_NAMES = (

@@ -77,6 +77,16 @@ def element_type_of(dtype: np.dtype[Any]) -> int:
         raise RuntimeError(f"Numpy_type {dtype.num} can't be converted to MLDataType.") from error
 
 
+def as_bytes(value: Any) -> Any:  # Any: arrays, and other values as they are
+    """Floats of 8 bits as the bytes that ONNX Runtime gives programs, which NumPy has no type for.
+
+    The bytes share the array's memory.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.name.startswith("float8_"):
+        return value.view(np.uint8)
+    return value
+
+
 def given_type(element_type: object) -> np.dtype[Any]:
     """NumPy's type for elements that a program names by ONNX's number or by a type of NumPy's.
 

@@ -37,6 +37,14 @@ class ExecutionOrder(_Enumeration):
     MEMORY_EFFICIENT = 2
 
 
+class OrtCompileApiFlags(_Enumeration):
+    """What makes `ModelCompiler` raise an error."""
+
+    NONE = 0
+    ERROR_IF_NO_NODES_COMPILED = 1
+    ERROR_IF_OUTPUT_FILE_EXISTS = 2
+
+
 class OrtAllocatorType(_Enumeration):
     """Kind of an allocator."""
 

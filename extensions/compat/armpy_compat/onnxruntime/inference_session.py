@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from armpy_compat.onnxruntime.devices import OrtMemoryInfo
 from armpy_compat.onnxruntime.errors import EPFail
 from armpy_compat.onnxruntime.io_binding import IOBinding
-from armpy_compat.onnxruntime.native_session import Callback, NativeSession
+from armpy_compat.onnxruntime.native_session import (
+    Callback,
+    NativeSession,
+    OrtEpAssignedSubgraph,
+)
 from armpy_compat.onnxruntime.node_arguments import FileDescription, NodeArg
 from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
 from armpy_compat.onnxruntime.providers import (
@@ -60,6 +64,20 @@ class Session:
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
         """Return where each output lies."""
         return self._sess.output_meminfos
+
+    def get_input_epdevices(self) -> list[None]:
+        """Return nothing for each input: see `get_ep_devices`."""
+        return self._sess.input_epdevices
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """Return which layers each backend runs.
+
+        Raises
+        ------
+        Fail
+            If the options do not ask for it (``session.record_ep_graph_assignment_info``).
+        """
+        return self._sess.get_provider_graph_assignment_info()
 
     def get_providers(self) -> list[str]:
         """Return the names of the providers."""
@@ -320,6 +338,8 @@ class InferenceSession(Session):
         provider_options: Sequence[dict[Any, Any]] | None,
     ) -> None:
         """Open the session beneath this one."""
+        if providers is not None and not isinstance(providers, Iterable):
+            raise TypeError(f"providers: expected a sequence or None; got {providers!r}")
         names, options = check_and_normalize_provider_args(
             providers, provider_options, get_available_providers()
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from armpy.execution import Execution
 from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
-from armpy_compat.onnxruntime.element_types import given_type
+from armpy_compat.onnxruntime.element_types import as_bytes, given_type
 from armpy_compat.onnxruntime.errors import InvalidArgument, status_error
 from armpy_compat.onnxruntime.feeds import check_target
 from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
@@ -170,7 +170,7 @@ class SessionIOBinding:
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Return the outputs of the latest run as arrays."""
         return [
-            np.array(result) if isinstance(result, np.ndarray) else result
+            np.array(as_bytes(result)) if isinstance(result, np.ndarray) else result
             for result in self._results
         ]
 

@@ -6,15 +6,18 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 import armpy
 from armpy.backend import cancellable
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, ExecutionCancelledError
 from armpy.execution import NetworkProperties, RuntimeOptions
 from armpy_compat.onnxruntime.devices import OrtMemoryInfo
+from armpy_compat.onnxruntime.element_types import as_bytes
 from armpy_compat.onnxruntime.errors import (
     Fail,
     InvalidArgument,
@@ -38,6 +41,7 @@ from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
 from armpy_compat.onnxruntime.profile_file import ProfileFile
 from armpy_compat.onnxruntime.providers import (
     CPU,
+    SUFFIX,
     backends_of,
     check_are_known,
     get_available_providers,
@@ -56,6 +60,28 @@ from armpy_compat.signatures import checked
 from armpy_compat.threads import usable_threads
 from armpy_onnx.messages.canonical import initial_names
 from armpy_onnx.reading import is_described
+
+
+@dataclass(frozen=True, slots=True)
+class OrtEpAssignedNode:
+    """A layer that a backend runs."""
+
+    name: str
+    domain: str
+    op_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrtEpAssignedSubgraph:
+    """Layers that one backend runs after each other."""
+
+    ep_name: str
+    nodes: list[OrtEpAssignedNode]
+
+    def get_nodes(self) -> list[OrtEpAssignedNode]:
+        """Return the layers."""
+        return self.nodes
+
 
 _Feed = Mapping[str, object]
 _Results = Mapping[str, Any]  # Any: arrays, lists of them or of maps
@@ -207,6 +233,12 @@ class NativeSession:
         RuntimeException, EPFail, Fail
             If computing fails, or was terminated.
         """
+        return [*map(as_bytes, self._outputs(output_names, feed, run_options))]
+
+    def _outputs(
+        self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None
+    ) -> list[Any]:
+        """Outputs as armpy gives them; errors as of `run`."""
         if isinstance(output_names, str | Mapping):
             raise _wrong_names(output_names)
         try:
@@ -313,7 +345,7 @@ class NativeSession:
                 callback([], user_data, str(error))
                 return
             results = maps_of(future.result(), self._labels)
-            callback([results[name] for name in output_names], user_data, "")
+            callback([as_bytes(results[name]) for name in output_names], user_data, "")
 
         try:
             arrays = self._arrays(feed)
@@ -331,7 +363,7 @@ class NativeSession:
     ) -> OrtValueVector:
         """Compute outputs as values; errors as of `run`."""
         arrays = {name: value.content() for name, value in feed.items()}
-        results = self.run(output_names, arrays, run_options)
+        results = self._outputs(output_names, arrays, run_options)
         return OrtValueVector(map(OrtValue, results))
 
     def run_with_iobinding(
@@ -356,7 +388,7 @@ class NativeSession:
             results = self._written(self.model, names, iobinding)
         try:
             if results is None:
-                results = self.run(names, iobinding.input_arrays, run_options)
+                results = self._outputs(names, iobinding.input_arrays, run_options)
             iobinding.set_results(results)
         except Exception as error:
             raise RuntimeError(f"Error in execution: {error}") from error
@@ -418,6 +450,31 @@ class NativeSession:
         return [OrtMemoryInfo("Cpu") for _ in self.outputs_meta]
 
     @property
+    def input_epdevices(self) -> list[None]:
+        """Nothing for each input: see `get_ep_devices`."""
+        return [None for _ in self.inputs_meta]
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """Return which layers each backend runs.
+
+        Raises
+        ------
+        Fail
+            If the options do not ask for it.
+        """
+        if self.session_options.config_entries.get(_RECORDS_ASSIGNMENT) != "1":
+            text = f"Session configuration entry '{_RECORDS_ASSIGNMENT}' must be set to \"1\""
+            raise status_error(Fail, text)
+        placement = None if self.model is None else self.model.placement
+        if placement is None:
+            return []
+        return [
+            OrtEpAssignedSubgraph(f"{backend}{SUFFIX}", nodes)
+            for backend, layers in groupby(placement.layers, lambda layer: layer.backend)
+            if (nodes := [OrtEpAssignedNode(layer.layer, "", layer.operation) for layer in layers])
+        ]
+
+    @property
     def get_profiling_start_time_ns(self) -> int:
         """Start of profiling in nanoseconds of the system's clock; 0 if it has not."""
         return 0 if self._profile is None else self._profile.start_ns
@@ -436,6 +493,8 @@ class NativeSession:
 
 
 _LEAST_FORM_WITH_DEFAULTS = 4
+
+_RECORDS_ASSIGNMENT = "session.record_ep_graph_assignment_info"
 
 
 def _wrong_names(names: object) -> TypeError:
@@ -483,7 +542,7 @@ def _loader(
     num_threads = usable_threads(options.intra_op_num_threads)
     properties = NetworkProperties(profiling=True) if options.enable_profiling else None
     own = {
-        name.removesuffix("ExecutionProvider"): settings
+        name.removesuffix(SUFFIX): settings
         for name, settings in providers.items()
         if settings and name != CPU
     }

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
 from armpy_compat.onnxruntime.element_types import (
     STRING,
+    as_bytes,
     element_type_of,
     given_type,
     numpy_type,
@@ -199,7 +200,7 @@ class OrtValue:
         return isinstance(self._value, list)
 
     def numpy(self) -> _Array:
-        """Return the tensor, which shares this value's memory.
+        """Return the tensor, or the bytes of floats of 8 bits, which share this value's memory.
 
         Raises
         ------
@@ -209,7 +210,8 @@ class OrtValue:
         if not isinstance(self._value, np.ndarray):
             text = "Only OrtValues that are Tensors/SparseTensors are currently supported"
             raise RuntimeError(text)  # noqa: TRY004 - its kind there
-        return self._value
+        array: _Array = as_bytes(self._value)
+        return array
 
     def content(self) -> object:
         """Return an array of the type that models take, a list or another value."""
@@ -229,7 +231,7 @@ class OrtValue:
         RuntimeError
             If it has another size or holds strings.
         """
-        source = data.numpy() if isinstance(data, OrtValue) else data
+        source = data.numpy() if isinstance(data, OrtValue) else as_bytes(data)
         if not isinstance(source, np.ndarray):
             raise TypeError("data must be a numpy.ndarray or an OrtValue.")
         if element_type_of(source.dtype) == STRING:

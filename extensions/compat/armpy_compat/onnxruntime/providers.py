@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import armpy
 
 CPU = "CPUExecutionProvider"
-_SUFFIX = "ExecutionProvider"
+SUFFIX = "ExecutionProvider"
 
 _ELSEWHERE = tuple(
-    f"{name}{_SUFFIX}"
+    f"{name}{SUFFIX}"
     for name in (
         "Tensorrt",
         "NvTensorRTRTX",
@@ -51,7 +51,7 @@ def preferred_backends() -> tuple[str, ...]:
 
 def get_available_providers() -> list[str]:
     """Return a provider for each installed backend, and the processor's, which uses them all."""
-    return [*(f"{backend}{_SUFFIX}" for backend in preferred_backends()), CPU]
+    return [*(f"{backend}{SUFFIX}" for backend in preferred_backends()), CPU]
 
 
 def get_all_providers() -> list[str]:
@@ -87,7 +87,7 @@ def backends_of(names: Sequence[str], *, with_cpu: bool = True) -> list[str] | N
     preferred = preferred_backends()
     backends: dict[str, None] = {}
     for name in (*names, CPU) if with_cpu or not names else names:
-        backends.update(dict.fromkeys(preferred if name == CPU else [name.removesuffix(_SUFFIX)]))
+        backends.update(dict.fromkeys(preferred if name == CPU else [name.removesuffix(SUFFIX)]))
     return None if (*backends,) == preferred else [*backends]
 
 
@@ -106,8 +106,6 @@ def check_and_normalize_provider_args(
     ------
     ValueError
         If they have another form.
-    TypeError
-        If `providers` cannot be iterated over.
     """
     settings: dict[str, dict[str, str]] = {}
     for name, options in _pairs(providers, provider_options):
@@ -131,8 +129,9 @@ def _pairs(
     if providers is None:
         return []
     if not isinstance(providers, Sequence):
-        kind = ValueError if isinstance(providers, Iterable) else TypeError
-        raise kind(f"'providers' should be a sequence. Got {providers!r}")
+        raise ValueError(  # noqa: TRY004 - its kind there
+            f"'providers' should be a sequence. Got {providers!r}"
+        )
     if provider_options is None:
         return [_pair(provider) for provider in providers]
     if not isinstance(provider_options, Sequence):

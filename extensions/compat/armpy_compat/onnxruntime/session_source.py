@@ -74,7 +74,7 @@ class SessionSource:
             return self.path
         if self._data is not None and not self._is_changed:
             return self._data
-        return self._self_contained().SerializeToString()  # type: ignore[no-any-return]
+        return self.self_contained().SerializeToString()  # type: ignore[no-any-return]
 
     @property
     def front_end(self) -> str | None:
@@ -98,7 +98,7 @@ class SessionSource:
         of_any_rank : frozenset of str
             Inputs whose shape is left open, as are then those of the outputs.
         """
-        model = self._self_contained()
+        model = self.self_contained()
         if of_any_rank:
             opened = [value for value in model.graph.input if value.name in of_any_rank]
             for value in (*opened, *model.graph.output):
@@ -128,7 +128,7 @@ class SessionSource:
         if not path.parent.is_dir():
             text = f"SystemError : 2: there is no folder {path.parent} to write the model to"
             raise status_error(InvalidArgument, text)
-        model = self._self_contained()
+        model = self.self_contained()
         if location is not None:
             (path.parent / location).unlink(missing_ok=True)  # the package appends to it
             for tensor in model.graph.initializer:  # it moves elements in this form alone
@@ -142,7 +142,7 @@ class SessionSource:
             size_threshold=int(least),
         )
 
-    def _self_contained(self) -> Any:  # Any: onnx.ModelProto, as the package has no types
+    def self_contained(self) -> Any:  # Any: onnx.ModelProto, as the package has no types
         """A copy of the model with the elements that lie in other files."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)

@@ -17,8 +17,9 @@ pytest.importorskip("onnx")
 import onnx
 
 from armpy_compat import onnxruntime as ort
+from armpy_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from .test_inference_session import CPU_REF, X, opened
+from .test_inference_session import CPU_REF, TWICE, X, content, opened
 
 
 def test_values_share_the_memory_of_arrays() -> None:
@@ -45,6 +46,43 @@ def test_values_with_onnx_types_that_numpy_lacks() -> None:
     value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
     assert value.data_type() == "tensor(bfloat16)"
     assert np.asarray(value.content(), np.float32).tolist() == [1, 2]
+
+
+def test_floats_of_8_bits_are_bytes_in_numpy() -> None:
+    session = opened(content("g (float[n] x) => (float8e4m3fn[n] y) { y = Cast <to = 17> (x) }"))
+    x = np.array([1, 2, 500], np.float32)
+    (value,) = session.run_with_ort_values(None, {"x": ort.OrtValue.ortvalue_from_numpy(x)})
+    assert value.data_type() == "tensor(float8e4m3fn)"
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    for result in (value.numpy(), *binding.copy_outputs_to_cpu()):
+        assert (result.dtype, result.tolist()) == (np.uint8, [56, 64, 126])
+
+
+def test_the_assignment_of_layers_is_recorded_when_asked_for() -> None:
+    with pytest.raises(state.Fail, match="record_ep_graph_assignment_info"):
+        opened().get_provider_graph_assignment_info()
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    session = opened(content("graph (float[2] x) => (float[2] y) { y = Neg (x) }"), options)
+    (part,) = session.get_provider_graph_assignment_info()
+    assert part.ep_name == "CpuRefExecutionProvider"
+    assert [node.op_type for node in part.get_nodes()] == ["ElementwiseUnary"]
+
+
+def test_a_model_compiler_writes_what_sessions_load(tmp_path: Path) -> None:
+    compiler = ort.ModelCompiler(ort.SessionOptions(), TWICE)
+    compiler.compile_to_file(tmp_path / "made.onnx")
+    session = ort.InferenceSession(tmp_path / "made.onnx", providers=CPU_REF)
+    np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], X + X)
+    ort.ModelCompiler(ort.SessionOptions(), tmp_path / "made.onnx").compile_to_file()
+    assert (tmp_path / "made_ctx.onnx").exists()
+    for flag, text in ((1, "Unable to compile any nodes"), (2, "already exists")):
+        compiler = ort.ModelCompiler(ort.SessionOptions(), TWICE, flags=flag)
+        with pytest.raises(state.Fail, match=text):
+            compiler.compile_to_file(tmp_path / "made.onnx")
 
 
 def test_runs_with_values() -> None:

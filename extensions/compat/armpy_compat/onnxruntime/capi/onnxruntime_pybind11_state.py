@@ -6,6 +6,7 @@ from armpy_compat.onnxruntime.enumerations import (
     ExecutionOrder,
     GraphOptimizationLevel,
     OrtAllocatorType,
+    OrtCompileApiFlags,
     OrtDeviceMemoryType,
     OrtExecutionProviderDevicePolicy,
     OrtHardwareDeviceType,
@@ -31,6 +32,7 @@ from armpy_compat.onnxruntime.errors import (
 )
 from armpy_compat.onnxruntime.io_binding import SessionIOBinding
 from armpy_compat.onnxruntime.native_session import NativeSession as InferenceSession
+from armpy_compat.onnxruntime.native_session import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from armpy_compat.onnxruntime.node_arguments import FileDescription as ModelMetadata
 from armpy_compat.onnxruntime.node_arguments import NodeArg
 from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector, copy_tensors
@@ -79,8 +81,11 @@ __all__ = [
     "NotImplemented",
     "OrtAllocatorType",
     "OrtArenaCfg",
+    "OrtCompileApiFlags",
     "OrtDevice",
     "OrtDeviceMemoryType",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
     "OrtExecutionProviderDevicePolicy",
     "OrtHardwareDeviceType",
     "OrtMemType",
