@@ -14,6 +14,7 @@ import onnx
 import onnx.parser
 
 from armpy_onnx.operators import converted_kinds
+from armpy_onnx.refused import REFUSED
 from armpy_testing.command_line import armpy_command
 
 from .onnx_types import cases, facts, refused_versions, types_of
@@ -57,6 +58,7 @@ def test_every_operator_has_one_converter() -> None:
     """Of two, one would never be used."""
     kinds = converted_kinds()
     assert [kind for kind in kinds if kinds.count(kind) > 1] == []
+    assert REFUSED.keys().isdisjoint(kinds)
 
 
 @pytest.mark.slow

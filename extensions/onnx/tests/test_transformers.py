@@ -27,15 +27,10 @@ def _reals(*shape: int) -> Array:
 
 
 def _case(
-    kind: str,
-    inputs: Sequence[Array | None],
-    outputs: int = 1,
-    cache: int = TensorProto.FLOAT,
-    **attributes: Any,
+    kind: str, inputs: Sequence[Array | None], outputs: int = 1, **attributes: Any
 ) -> NodeCase:
     ranks = (3, 5) if kind == "Attention" else (3, 4, 4)
-    types = (TensorProto.FLOAT, cache, cache)
-    results = list(zip(types, ranks, strict=False)) if outputs > 1 else ()
+    results = [(TensorProto.FLOAT, rank) for rank in ranks] if outputs > 1 else ()
     name = f"com.microsoft.{kind}"
     return NodeCase(name, inputs, attributes, outputs=outputs, results=results)
 
@@ -134,9 +129,11 @@ def _grouped() -> Iterator[NodeCase]:
             ]
             scale = _RNG.uniform(0.1, 0.2, shape).astype(np.float32)
             inputs = [*wide[:3], *before, *wide[5:], *tables, *[None] * 3, scale, scale]
-            more = {f"{name}_quant_type": kind for name in "kv"}
-            more |= {"kv_cache_bit_width": bits, "do_rotary": 1}
-            yield _case("GroupQueryAttention", inputs, 3, cache, **more, **names)
+            quantised: dict[str, object] = {f"{name}_quant_type": kind for name in "kv"}
+            quantised |= {"kv_cache_bit_width": bits, "do_rotary": 1, **names}
+            results = [(TensorProto.FLOAT, 3), (cache, 4), (cache, 4)]
+            name = "com.microsoft.GroupQueryAttention"
+            yield NodeCase(name, inputs, quantised, outputs=3, results=results)
     packed = _reals(_BATCH, _LENGTH, (_HEADS + 2 * groups) * _SIZE)
     empty = [_reals(_BATCH, groups, 0, _SIZE) for _ in range(2)]
     last, total = np.full(_BATCH, _LENGTH - 1, np.int32), np.array([_LENGTH], np.int32)

@@ -47,7 +47,80 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_name)
+RNG = np.random.default_rng(6)
+IMAGES = RNG.standard_normal((2, 3, 5, 6)).astype(np.float32)
+BOXES = np.array([[0, 0, 1, 1], [0.8, 0.1, 0.2, 1.3], [-0.1, 0.5, 0.4, 0.5]], np.float32)
+WHICH, WORDS = np.array([0, 1, 1], np.int32), RNG.integers(-(2**15), 2**15, (9, 4))
+MASK = (RNG.random((1, 1, 5, 6)) < 0.7).astype(np.int32)
+
+ROWS: tuple[tuple[str, Any, Any, Any, Any], ...] = (
+    (
+        "ConvTransposeWithDynamicPads",
+        [IMAGES, IMAGES[0, :, None, :3, :3].copy(), np.array([1, 0, 2, 1]), SIX[:1].copy()],
+        {"kernel_shape": [3, 3], "strides": [2, 2]},
+        (),
+        (),
+    ),
+    *(
+        (
+            "CropAndResize",
+            [IMAGES, BOXES, WHICH, np.array(sizes, np.int32)],
+            {"mode": mode, "extrapolation_value": 2.0},
+            (3,),
+            (),
+        )
+        for mode in ("bilinear", "nearest")
+        for sizes in ((3, 4), (1, 7))
+    ),
+    ("ExpandDims", [IMAGES, np.array(-2, np.int32)], {}, (), [(1, None)]),
+    *(("Inverse", [IMAGES[..., :m, :m].copy()], {}, (), ()) for m in (1, 2, 5)),
+    *(
+        (
+            "MatMulBnb4",
+            [
+                RNG.standard_normal((2, 32)).astype(np.float32),
+                RNG.integers(0, 256, 48).astype(np.uint8),
+                np.linspace(0.5, 2, 6, dtype=np.float32),
+            ],
+            {"K": 32, "N": 3, "block_size": 16, "quant_type": table},
+            (1, 2),
+            (),
+        )
+        for table in (0, 1)
+    ),
+    (
+        "MatMulInteger16",
+        [WORDS.T.astype(np.int16), WORDS.astype(np.int16)],
+        {},
+        (),
+        [(onnx.TensorProto.INT32, 2)],
+    ),
+    (
+        "MaxpoolWithMask",
+        [IMAGES, MASK],
+        {"kernel_shape": [3, 2], "strides": [1, 2], "pads": [1, 0, 1, 1]},
+        (),
+        (),
+    ),
+    *(
+        (
+            "NGramRepeatBlock",
+            [np.array([[1, 2, 3, 1, 2], [0, 0, 0, 0, 0]]), IMAGES[0, :2, 0].copy()],
+            {"ngram_size": length},
+            (),
+            [(1, 2)],
+        )
+        for length in (1, 3, 6)
+    ),
+    ("UnfoldTensor", [IMAGES], {"dim": 2, "size": 3, "step": 2}, (), [(1, None)]),
+)
+MICROSOFT = [
+    NodeCase(f"com.microsoft.{kind}", inputs, attributes, 17, constants, results=results)
+    for kind, inputs, attributes, constants, results in ROWS
+]
+
+
+@pytest.mark.parametrize("case", [*CASES, *MICROSOFT], ids=case_name)
 def test_they_give_what_onnx_runtime_gives(case: NodeCase) -> None:
     pytest.importorskip("onnxruntime")
     assert_agree(case)

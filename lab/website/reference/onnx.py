@@ -13,6 +13,7 @@ import onnx
 
 from armpy_onnx.messages.checking import WITHOUT_SCHEMA
 from armpy_onnx.operators import converted_kinds, operator_of
+from armpy_onnx.refused import REFUSED
 from armpy_onnx.structures import structure_of
 from extensions.onnx.tests.onnx_types import definitions, facts, probe
 
@@ -128,9 +129,10 @@ def page() -> str:
         domain, _, name = kind.rpartition(".")
         title = f"{domain or 'ONNX'}, {_how(kind)}"
         sections.setdefault(title, {}).setdefault(_types(kind), []).append(name + _opsets(kind))
-    return head.replace("GROUPS", words) + "\n".join(
-        line for title, groups in sections.items() for line in _section(title, groups)
-    )
+    lines = [line for title, groups in sections.items() for line in _section(title, groups)]
+    lines += ["### com.microsoft, not supported\n"]
+    lines += [f"- {kind.rpartition('.')[2]}: {reason}" for kind, reason in REFUSED.items()]
+    return head.replace("GROUPS", words) + "\n".join((*lines, ""))
 
 
 def _section(title: str, groups: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -41,6 +41,7 @@ from armpy_onnx.messages.sparse_tensors import dense_elements
 from armpy_onnx.node import Node, NodeData, OnnxNode, convert
 from armpy_onnx.operators import operator_of
 from armpy_onnx.reading import kind_of
+from armpy_onnx.refused import REFUSED
 from armpy_onnx.structures import structure_of
 from armpy_onnx.structures.functions import (
     Attributes,
@@ -144,7 +145,10 @@ class Refusals:
         if self._unknown:
             error = UnsupportedOperatorError(
                 "the model uses operators that are not supported: "
-                + ", ".join(f"{kind} ({count})" for kind, count in sorted(self._unknown.items()))
+                + ", ".join(
+                    f"{kind} ({count})" + (f": {REFUSED[kind]}" if kind in REFUSED else "")
+                    for kind, count in sorted(self._unknown.items())
+                )
                 + (f"; and it cannot be converted otherwise: {reasons}" if reasons else ""),
                 expected="operators that docs/reference/onnx.md lists",
                 fix="Export the model with other operators",
