@@ -36,6 +36,10 @@ _SHARPEST = 100.0
 _RULES: tuple[tuple[bool, bool], ...] = ((False, True), (True, False), (False, False))
 """Choices of `Resize`: align_corners, half_pixel_centers."""
 
+_LARGEST_SCALE = float(1 << 62)
+"""Limit of scales, so that lengths times them are numbers; axes are refused that are far shorter.
+"""
+
 Scalings = Mapping[int, AxisScaling]
 """Scalings of axes, by their numbers."""
 
@@ -61,7 +65,8 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
                 "a scale is not positive and finite", expected="above 0", actual=scales
             )
         # Products are those of float32, in which 5 times 2.8 is 14.
-        after = [math.floor(size * np.float32(x)) for size, x in zip(before, scales, strict=True)]
+        limited = [np.float32(min(scale, _LARGEST_SCALE)) for scale in scales]
+        after = [math.floor(size * scale) for size, scale in zip(before, limited, strict=True)]
         factors = list(scales)
     else:
         after, factors = _fitted(node, before, sizes)
