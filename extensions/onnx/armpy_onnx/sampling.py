@@ -64,7 +64,7 @@ class Taps:
 
 
 def _aligned_corners(x: Float32Array, axis: AxisScaling) -> Float32Array:
-    return x * (axis.size - 1) / (axis.out_size - 1) if axis.out_size != 1 else x * 0
+    return x * (axis.size - 1) / float(axis.out_size - 1) if axis.out_size != 1 else x * 0
 
 
 def _asymmetric(x: Float32Array, axis: AxisScaling) -> Float32Array:
@@ -87,7 +87,7 @@ def _cropped(x: Float32Array, axis: AxisScaling) -> Float32Array:
     last = axis.size - 1
     if axis.out_size == 1:
         return x + (axis.start + axis.end) * last / 2
-    return axis.start * last + x * (axis.end - axis.start) * last / (axis.out_size - 1)
+    return axis.start * last + x * (axis.end - axis.start) * last / float(axis.out_size - 1)
 
 
 Transformation: TypeAlias = Callable[[Float32Array, AxisScaling], Float32Array]
