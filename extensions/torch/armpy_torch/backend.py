@@ -15,7 +15,7 @@ from torch.fx import GraphModule
 from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy_torch.capture import CapturedGraph
 from armpy_torch.compiled_graph import CompiledGraph
-from armpy_torch.options import runtime_of
+from armpy_torch.options import options_of
 
 
 def compile_graph(
@@ -32,6 +32,7 @@ def compile_graph(
     options : mapping of str to object, optional
         Parameters of `armpy.RuntimeOptions`: ``backends``, ``num_threads``, ``on_fallback`` and
         so on. With ``on_fallback`` "error", a graph that armpy refuses is an error as well.
+        ``verify`` says whether first results are compared with PyTorch's; True by default.
     mode : str, optional
         Of Inductor; "default" alone is allowed.
 
@@ -42,7 +43,7 @@ def compile_graph(
     """
     try:
         _check_mode(mode)
-        runtime = runtime_of(options, "torch.compile, options")
+        chosen = options_of(options, "torch.compile, options")
         graph = CapturedGraph.of(module)
         _check_gradients(graph)
     except ArmpyError as error:
@@ -50,7 +51,7 @@ def compile_graph(
     if graph.is_empty:
         forward: Callable[..., Sequence[object]] = module.forward
         return forward
-    return CompiledGraph(graph, runtime)
+    return CompiledGraph(graph, chosen)
 
 
 def _check_mode(mode: str | None) -> None:

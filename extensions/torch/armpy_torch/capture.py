@@ -75,15 +75,17 @@ class CapturedGraph:
 
     @property
     def aliased_output(self) -> tuple[int, str] | None:
-        """Number of an output and name of the input whose memory it shares, if there is one."""
+        """Number of an output, and the input or earlier output whose memory it shares, if any."""
         names = {
-            _memory(value): node.name
+            _memory(value): f"input '{node.name}'"
             for node in _placeholders(self.module.graph)
             if isinstance(value := _value(node), torch.Tensor)
         }
         for number, value in enumerate(self._outputs()):
-            if isinstance(value, torch.Tensor) and _memory(value) in names:
-                return number, names[_memory(value)]
+            if isinstance(value, torch.Tensor):
+                name = names.setdefault(_memory(value), f"output {number}")
+                if name != f"output {number}":
+                    return number, name
         return None
 
     def _outputs(self) -> list[object]:
@@ -118,6 +120,23 @@ class CapturedGraph:
             ]
         )
 
+    def tensors_of(self, arguments: Sequence[Argument]) -> list[torch.Tensor]:
+        """The tensors among a call's arguments."""
+        return [a for item, a in zip(self.inputs, arguments, strict=True) if item.is_tensor]
+
+    def overlaps(self, arguments: Sequence[Argument], written: Sequence[int]) -> bool:
+        """Return whether the memory of an argument that is written to is also another one's."""
+        spans = {
+            number: _span(arguments[number])
+            for number, item in enumerate(self.inputs)
+            if item.is_tensor
+        }
+        return any(
+            number != other and spans[number][0] < end and begin < spans[number][1]
+            for number in written
+            for other, (begin, end) in spans.items()
+        )
+
     @property
     def is_fixed(self) -> bool:
         """Return whether all calls have the same sizes and numbers."""
@@ -129,14 +148,14 @@ class CapturedGraph:
         Numbers become constants of the program, but for sizes of tensors. With `opens_axes` the
         sizes that Dynamo holds open stay so, unless the graph needs one as a number.
         """
-        tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
         shapes = tuple(
             dict.fromkeys(item.open_axes, Dim.AUTO) if opens_axes and item.open_axes else None
             for item in self.inputs
             if item.is_tensor
         )
         module = self._without_numbers(arguments)
-        return torch.export.export(module, tuple(tensors), dynamic_shapes=shapes, strict=False)
+        tensors = tuple(self.tensors_of(arguments))
+        return torch.export.export(module, tensors, dynamic_shapes=shapes, strict=False)
 
     def _without_numbers(self, arguments: Sequence[Argument]) -> GraphModule:
         """The graph with tensors as its only inputs."""
@@ -178,17 +197,22 @@ def _value(node: Node) -> object:
 
 def is_open(size: object) -> bool:
     """Return whether a size may differ from call to call."""
-    return isinstance(size, torch.SymInt)
-
-
-def shape_of(stand_in: Any) -> tuple[int | None, ...]:  # Any: a torch.Tensor
-    """A stand-in's shape, with None for each open size."""
-    return tuple([None if is_open(size) else int(size) for size in stand_in.shape])
+    return isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None
 
 
 def _expression(size: Any) -> object:  # Any: a SymInt
     """What two equal open sizes have in common."""
     return size.node.expr
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """Addresses of a tensor's first element and of the end of its last."""
+    begin = tensor.data_ptr()
+    if not tensor.numel():
+        return begin, begin
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    last = sum((size - 1) * stride for size, stride in steps)
+    return begin, begin + (last + 1) * tensor.element_size()
 
 
 def _memory(tensor: torch.Tensor) -> object:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import logging
-import threading
+import warnings
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
+
+import torch
+from torch._dynamo.convert_frame import compile_lock
 
 from armpy.compiler import Placement
 from armpy.core.dataclass import dataclass
 from armpy.errors import BackendCapabilityError, UnimplementedError
-from armpy.execution import Runtime
 from armpy_torch.capture import Argument, CapturedGraph
-from armpy_torch.conversion import first_lines
-from armpy_torch.graph_program import GraphProgram
-from armpy_torch.partitioned_program import PartitionedProgram
+from armpy_torch.graph_program import GraphProgram, RefusedElementsError
+from armpy_torch.options import ProgramOptions
+from armpy_torch.partitioned_program import PartitionedProgram, refusal_of_all
+from armpy_torch.preparation import PreparedProgram, first_lines
+from armpy_torch.verification import difference, differing_operators
 
 _log = logging.getLogger(__name__)
 
 _MOST_PROGRAMS = 8
 """Programs of one graph, after which other sizes run in PyTorch."""
+
+_VERIFIED_SIZES = 2
+"""For how many sizes the results of a program are compared with PyTorch's, each at its first call.
+"""
 
 Key: TypeAlias = "tuple[tuple[int, ...], tuple[Argument, ...]]"
 """Sizes and numbers of a call."""
@@ -61,34 +70,42 @@ class CompiledGraph:
     Parameters
     ----------
     graph : CapturedGraph
-    runtime : Runtime
-        Its option ``on_fallback`` says what to do about operators that armpy refuses.
+    options : ProgramOptions
+        Of its runtime, ``on_fallback`` says what to do about operators that armpy refuses.
     whole : CompiledGraph, optional
-        The graph that this one is a part of.
+        The graph that this one is a part of; first results are compared of that alone.
+
+    Notes
+    -----
+    The lock is the one under which Dynamo compiles: exporting a graph and compiling another one
+    use the same state of PyTorch.
     """
 
     def __init__(
-        self, graph: CapturedGraph, runtime: Runtime, whole: CompiledGraph | None = None
+        self, graph: CapturedGraph, options: ProgramOptions, whole: CompiledGraph | None = None
     ) -> None:
         self.number: int = next(_numbers) if whole is None else whole.number
         self._title = f"graph {self.number}" if whole is None else f"a part of graph {self.number}"
         self._graph = graph
-        self._runtime = runtime
+        self._options = options
+        self._runtime = options.runtime
         self._is_fixed = graph.is_fixed
         self._programs: dict[Key, Program] = {}
         self._parts: list[CompiledGraph] = []
         self._refusal: Exception | None = None
         self._is_refused = False  # wholly
         self._rebuilds = 0
-        self._lock = threading.Lock()
+        self._verifies = options.verify and whole is None
+        self._unverified: dict[Key, Program] = {}
+        self._verified_sizes: Counter[int] = Counter()  # by program's id
         if whole is not None:  # its views are not seen outside of the whole graph
             return
         _graphs.add(self)
         if (aliased := graph.aliased_output) is not None:
             self._is_refused = True
             self._refusal = UnimplementedError(
-                "an output shares memory with an input",
-                where=f"output {aliased[0]}, input '{aliased[1]}'",
+                "an output shares memory with an input or another output",
+                where=f"output {aliased[0]}, {aliased[1]}",
             )
 
     def __call__(self, *arguments: Argument) -> Sequence[object]:
@@ -104,12 +121,63 @@ class CompiledGraph:
             key = self._graph.sizes_of(arguments), self._graph.numbers_of(arguments)
         program = self._programs.get(key)
         if program is None or not program.has_weights_of(arguments):
-            with self._lock:
+            with compile_lock:
                 program = self._find(key, arguments)
-        if program is not None:
-            return program.run(arguments)
+        if program is not None and not (
+            program.written and self._graph.overlaps(arguments, program.written)
+        ):
+            try:
+                if self._unverified and self._unverified.pop(key, None) is program:
+                    return self._verified(program, arguments)
+                return program.run(arguments)
+            except RefusedElementsError:
+                pass  # PyTorch raises its own error
         results: Sequence[object] = self._graph.module(*arguments)
         return results
+
+    def _verified(self, program: Program, arguments: Sequence[Argument]) -> Sequence[object]:
+        """PyTorch's results of a call; a program with other results is not used again.
+
+        Random numbers are the same for both, as parts draw them in PyTorch's order.
+        """
+        trial = [*arguments]
+        for number in program.written:
+            trial[number] = arguments[number].clone()
+        before = [*trial]
+        for number in program.written:
+            before[number] = arguments[number].clone()
+        with torch.random.fork_rng(devices=[]):
+            actual = program.run(trial)
+        expected: Sequence[object] = self._graph.module(*arguments)
+        written = program.written
+        text = difference(
+            [*actual, *(trial[number] for number in written)],
+            [*expected, *(arguments[number] for number in written)],
+        )
+        if text:
+            with compile_lock:
+                self._reject(text, before)
+        return expected
+
+    def _reject(self, text: str, arguments: Sequence[Argument]) -> None:
+        """Let PyTorch run the graph from now on, as a program of it has wrong results."""
+        operators: list[str] = []
+        try:
+            prepared = PreparedProgram.of(self._graph.export(arguments, opens_axes=False))
+            tensors = self._graph.tensors_of(arguments)
+            operators = differing_operators(prepared.program, tensors, self._runtime)
+        except Exception as error:  # noqa: BLE001  # as in `_find`; the graph is refused anyway
+            _log.info("%s: no operator was found: %s", self._title, _text(error))
+        blamed = ", ".join(operators) or "no single operator: roundings add up"
+        self._is_refused = True
+        self._refusal = UnimplementedError(
+            "armpy's results differ from PyTorch's", where=blamed, actual=text
+        )
+        self._programs.clear()
+        self._parts.clear()
+        warnings.warn(
+            f"{self._title} runs in PyTorch: {_text(self._refusal)}", RuntimeWarning, stacklevel=2
+        )
 
     def report(self) -> GraphReport:
         """Describe how it runs."""
@@ -135,8 +203,11 @@ class CompiledGraph:
             if not program.has_weights_of(arguments):
                 del self._programs[other_key]
                 self._rebuilds += other_key == key
-            elif other_key[1] == key[1] and program.takes(arguments):
+            elif other_key[1] == key[1] and program.prepared.takes(
+                self._graph.tensors_of(arguments)
+            ):
                 self._programs[key] = program
+                self._note_size(key, program)
                 return program
         if not self._is_refused:
             try:
@@ -146,9 +217,17 @@ class CompiledGraph:
                 self._refuse(error, "runs in PyTorch")
             else:
                 self._programs[key] = program
+                self._verified_sizes[id(program)] = 0
+                self._note_size(key, program)
                 return program
         self._check_fallback()
         return None
+
+    def _note_size(self, key: Key, program: Program) -> None:
+        """Have the first call for a size compared, if few sizes of the program were."""
+        if self._verifies and self._verified_sizes[id(program)] < _VERIFIED_SIZES:
+            self._verified_sizes[id(program)] += 1
+            self._unverified[key] = program
 
     def _new_program(self, arguments: Sequence[Argument]) -> Program:
         """Make a program, with sizes that stay open if armpy takes the graph like that."""
@@ -168,25 +247,20 @@ class CompiledGraph:
 
     def _program(self, arguments: Sequence[Argument], *, opens_axes: bool) -> Program:
         """Make a program of the whole graph, or of the parts of it that armpy takes."""
-        name = f"graph_{self.number}"
-        try:
-            return GraphProgram.of(
-                self._graph, arguments, self._runtime, name, opens_axes=opens_axes
-            )
-        except Exception:  # as in `_find`; raised again if there are no parts
-            parts = PartitionedProgram.of(
-                self._graph, arguments, self._new_part, opens_axes=opens_axes
-            )
-            if parts is None:
-                raise
+        prepared = PreparedProgram.of(self._graph.export(arguments, opens_axes=opens_axes))
+        if not prepared.refusals:
+            name = f"graph_{self.number}"
+            return GraphProgram.of(self._graph, arguments, prepared, self._runtime, name)
+        refusal = refusal_of_all(prepared.refusals)
         if self._runtime.options.on_fallback == "error":
-            raise parts.refusal
-        self._refuse(parts.refusal, "runs in PyTorch in part")
+            raise refusal
+        parts = PartitionedProgram.of(self._graph, prepared, self._new_part)
+        self._refuse(refusal, "runs in PyTorch in part")
         return parts
 
     def _new_part(self, graph: CapturedGraph) -> CompiledGraph:
         """Run a part of the graph on armpy."""
-        part = CompiledGraph(graph, self._runtime, self)
+        part = CompiledGraph(graph, self._options, self)
         self._parts.append(part)
         return part
 

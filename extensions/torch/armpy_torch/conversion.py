@@ -11,33 +11,37 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import onnx_ir
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, OutputKind, OutputSpec, SymIntArgument
-from torch.onnx._internal.exporter import _core, _dispatching, _fx_passes, _registration
-from torch.utils._pytree import tree_leaves
+from torch.export.graph_signature import (
+    ConstantArgument,
+    OutputKind,
+    OutputSpec,
+    SymIntArgument,
+    TensorArgument,
+)
+from torch.onnx._internal._lazy_import import onnxscript_apis
+from torch.onnx._internal.exporter import _core, _fx_passes
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
 from armpy.graph.network import Network
+from armpy.ops.operation import Array
 from armpy.plugins.hooks.front_end import ParseSettings
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_onnx.parser import parse_file
+from armpy_torch.capture import is_open
+from armpy_torch.operator_calls import ElementCheck, checks_of
+from armpy_torch.preparation import OPSET, WRITES, call_of, converters, first_lines, written_by
 from armpy_torch.tensors import array_of
-
-_OPSET = 23
-"""The operator set: the first with Attention, as PyTorch's function of that purpose."""
 
 _LEAST_SHARED_BYTES = 1 << 10
 """Size from which constants are shared, and not written into the model."""
-
-_WRITTEN = (OutputKind.USER_INPUT_MUTATION, OutputKind.BUFFER_MUTATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,27 @@ class ConvertedProgram:
     inputs: tuple[int, ...]  # numbers of the program's inputs that the network reads
     outputs: tuple[ProgramOutput, ...]
     written: tuple[tuple[int, ProgramOutput], ...]  # inputs that get an output's elements
+    checks: tuple[OutputCheck, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCheck:
+    """A check of elements that PyTorch does, on an additional output of the network."""
+
+    rule: ElementCheck
+    output: ProgramOutput  # what is checked
+    size: ProgramOutput | None  # of the dimension that elements are indices of, if it is open
+
+    def passes(self, results: Mapping[str, Array]) -> bool:
+        """Return whether PyTorch takes the elements."""
+        elements = results[self.output.name]
+        if self.rule.refuses_zero:
+            return bool(elements.all())
+        if self.rule.ignored is not None:
+            elements = elements[elements != self.rule.ignored]
+        size = self.rule.bound if self.size is None else int(results[self.size.name])
+        least = -size if self.rule.counts_from_end else 0
+        return not elements.size or bool(elements.min() >= least and elements.max() < size)
 
 
 def convert(
@@ -64,8 +89,10 @@ def convert(
     tensors: dict[int, torch.Tensor],
     name: str,
     memory_limit_bytes: int,
+    *,
+    checks_elements: bool = True,
 ) -> ConvertedProgram:
-    """Convert an exported program to a network.
+    """Convert a prepared program to a network.
 
     Parameters
     ----------
@@ -74,52 +101,57 @@ def convert(
     tensors : dict of int to torch.Tensor
         Inputs by number that are constants of the network; those that the program writes to stay
         inputs.
+    checks_elements : bool
+        Whether the network has additional outputs, which say whether PyTorch refuses elements.
 
     Raises
     ------
     ArmpyError
         If it uses what the exporter has no ONNX operators for, or what a network cannot have.
+
+    Notes
+    -----
+    The program is changed, and of no use afterwards. Types of outputs are those that it had: the
+    exporter computes sums of half precision in float32 and leaves them so.
     """
-    program = without_writes(program)
     targets = _return_writes(program)
-    exported = _exported(program)
-    final = exported.exported_program
-    _check_operators(final)
-    model, signature = exported.model, final.graph_signature
-    positions = {spec.arg.name: number for number, spec in enumerate(_user_inputs(final))}
-    dtypes = {node.name: node.meta["val"].dtype for node in final.graph.nodes if _is_tensor(node)}
-    for input_name in signature.user_inputs:
-        _check_real(dtypes.get(input_name, torch.float32), f"input '{input_name}'")
-    outputs = [_output(spec.arg, dtypes) for spec in signature.output_specs]
+    rules = _return_checked(program) if checks_elements else []
+    values = {node.name: node.meta["val"] for node in program.graph.nodes if "val" in node.meta}
+    positions = {spec.arg.name: number for number, spec in enumerate(_user_inputs(program))}
+    for input_name in program.graph_signature.user_inputs:
+        if isinstance(values[input_name], torch.Tensor):
+            _check_real(values[input_name].dtype, f"input '{input_name}'")
+    outputs = [_output(spec.arg, values) for spec in program.graph_signature.output_specs]
+    model = _exported(program)
     written = tuple(zip([positions[name] for name in targets], outputs, strict=False))
+    count = len(outputs) - sum(1 + (rule.sized is not None) for rule in rules)
+    checked = iter(outputs[count:])
+    checks = [
+        OutputCheck(rule, next(checked), None if rule.sized is None else next(checked))
+        for rule in rules
+    ]
     constants = {
         number: tensor
         for number, tensor in tensors.items()
         if number not in {target for target, _ in written}
     }
+    for value, spec in zip(model.graph.inputs, _user_inputs(program), strict=True):
+        _close_axes(value, values[spec.arg.name])
     memory = _Memory()
     inputs = memory.share(model.graph, constants)
     data = onnx_ir.to_proto(model).SerializeToString()
     settings = ParseSettings(None, memory_limit_bytes, {}, dict)
     network = parse_file(open_model_file(data), settings, memory.views)
     network.name = name
-    return ConvertedProgram(network, inputs, tuple(outputs[len(targets) :]), written)
+    results = tuple(outputs[len(targets) : count])
+    return ConvertedProgram(network, inputs, results, written, tuple(checks))
 
 
-def without_writes(program: ExportedProgram) -> ExportedProgram:
-    """The same program, in which no operator writes: writes are in the signature alone."""
-    if any(
-        getattr(node.target, "_schema", None) and node.target._schema.is_mutable
-        for node in program.graph.nodes
-    ):
-        return program.run_decompositions({})
-    return program
-
-
-def written_by(program: ExportedProgram) -> tuple[str, ...]:
-    """Names of what a program of `without_writes` writes to: inputs, or buffers in it."""
-    specs = program.graph_signature.output_specs
-    return tuple(spec.target for spec in specs if spec.kind in _WRITTEN)
+def _close_axes(value: Any, stand_in: Any) -> None:  # Any: of `onnx_ir`, and a torch.Tensor
+    """Give an input the sizes that the program was found to hold for only."""
+    if isinstance(stand_in, torch.Tensor):
+        sizes = zip(value.shape, stand_in.shape, strict=True)
+        value.shape = onnx_ir.Shape([old if is_open(size) else int(size) for old, size in sizes])
 
 
 def _return_writes(program: ExportedProgram) -> tuple[str, ...]:
@@ -130,47 +162,61 @@ def _return_writes(program: ExportedProgram) -> tuple[str, ...]:
     targets = written_by(program)
     specs = program.graph_signature.output_specs
     for number, spec in enumerate(specs):
-        if spec.kind in _WRITTEN:
+        if spec.kind in WRITES:
             specs[number] = OutputSpec(OutputKind.USER_OUTPUT, spec.arg, None)
-    if targets:
-        calls = program.module_call_graph[0].signature
-        calls.out_spec = torch.utils._pytree.tree_structure([*range(len(specs))])
     return targets
 
 
-def _exported(program: ExportedProgram) -> torch.onnx.ONNXProgram:
-    """The ONNX model of a program; UnimplementedError if there is none."""
+def _return_checked(program: ExportedProgram) -> list[ElementCheck]:
+    """Let a program return, after its outputs, the elements that PyTorch checks, and open sizes."""
+    graph = program.graph_module.graph
+    (end,) = graph.find_nodes(op="output")
+    rules, arguments, additions = [], [], []
+    for node in [*graph.nodes]:
+        if not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        nodes = {id(item.meta.get("val")): item for item in node.all_input_nodes}
+        for rule in checks_of(call_of(node)):
+            with graph.inserting_before(end):
+                clone = graph.call_function(torch.ops.aten.clone.default, (nodes[id(rule.tensor)],))
+            clone.meta["val"] = rule.tensor
+            additions.append(clone)
+            arguments.append(TensorArgument(clone.name))
+            size = rule.sized.shape[rule.dim] if rule.has_size else rule.bound
+            rules.append(rule._replace(sized=None, bound=size))
+            if is_open(size):
+                rules[-1] = rule
+                with graph.inserting_before(end):
+                    sized = (nodes[id(rule.sized)], rule.dim)
+                    number = graph.call_function(torch.ops.aten.sym_size.int, sized)
+                number.meta["val"] = size
+                additions.append(number)
+                arguments.append(SymIntArgument(number.name))
+    if rules:
+        end.args = ((*end.args[0], *additions),)
+        specs = [OutputSpec(OutputKind.USER_OUTPUT, argument, None) for argument in arguments]
+        program.graph_signature.output_specs.extend(specs)
+        program.graph_module.recompile()
+    return rules
+
+
+def _exported(program: ExportedProgram) -> Any:
+    """The ONNX model of a program; UnimplementedError if there is none.
+
+    Any: of `onnx_ir`. ``torch.onnx.export`` would decompose the program once more, which takes
+    longer than all the rest.
+    """
     try:
         with _quiet():
-            return _core.export(
-                program,
-                registry=_operators(),
-                optimize=False,
-                verbose=False,
-                opset_version=_OPSET,
-            )
-    except torch.onnx.OnnxExporterError as error:
-        cause = error.__cause__ or error
+            _fx_passes.insert_type_promotion_nodes(program.graph_module)
+            exported = _core._exported_program_to_onnx_program(program, registry=converters())
+            return onnxscript_apis.convert_version(exported.model, OPSET)
+    except Exception as error:  # whatever its functions for single operators raise
         raise UnimplementedError(
             "PyTorch's exporter has no ONNX operators for the program",
-            actual=first_lines(cause),
+            actual=first_lines(error.__cause__ or error),
             fix="Leave this part to PyTorch",
         ) from error
-
-
-@cache
-def _operators() -> _registration.ONNXRegistry:
-    """The exporter's converters of operators.
-
-    ``torch.onnx.export`` makes this table for each graph, which takes longer than most graphs do.
-    The modules are not public: .ci/servers tries the version of PyTorch that is named there.
-    """
-    return _registration.ONNXRegistry.from_torchlib(opset_version=_OPSET)
-
-
-def first_lines(error: BaseException) -> str:
-    """The text of an error of PyTorch's without what follows: traces, hints, whole graphs."""
-    return str(error).strip().partition("\n\n")[0] or type(error).__name__
 
 
 class _Memory:
@@ -214,17 +260,13 @@ def _user_inputs(program: ExportedProgram) -> list[Any]:  # Any: PyTorch's Input
     return [spec for spec in program.graph_signature.input_specs if spec.arg.name in names]
 
 
-def _is_tensor(node: torch.fx.Node) -> bool:
-    return isinstance(node.meta.get("val"), torch.Tensor)
-
-
-def _output(argument: Any, dtypes: dict[str, torch.dtype]) -> ProgramOutput:
-    """An output as its exported program describes it; Any: one of PyTorch's kinds of arguments."""
+def _output(argument: Any, values: Mapping[str, Any]) -> ProgramOutput:
+    """An output as the program describes it; Any: PyTorch's kinds of arguments and stand-ins."""
     if isinstance(argument, ConstantArgument):
         return ProgramOutput(constant=argument.value)
     if isinstance(argument, SymIntArgument):
         return ProgramOutput(argument.name)
-    dtype = dtypes[argument.name]
+    dtype = values[argument.name].dtype
     _check_real(dtype, f"output '{argument.name}'")
     return ProgramOutput(argument.name, dtype)
 
@@ -239,69 +281,6 @@ def _check_real(dtype: torch.dtype, where: str) -> None:
             actual=str(dtype),
             fix="Pass and return torch.view_as_real(tensor), or leave this part to PyTorch",
         )
-
-
-def decomposed(program: ExportedProgram) -> ExportedProgram:
-    """The same program, without writes, of operators that the exporter has ONNX operators for.
-
-    What it can neither convert nor decompose is left in it.
-    """
-    return _fx_passes.decompose_with_registry(without_writes(program), _operators())
-
-
-def _check_operators(program: ExportedProgram) -> None:
-    """Check that results follow from inputs, and that none depends on a training mode."""
-    for node in program.graph.nodes:
-        if reason := _training_reason(node):
-            raise UnimplementedError(
-                f"the operator {reason}",
-                where=str(node.target),
-                expected="a model in evaluation mode",
-                fix="Call model.eval(), or leave this part to PyTorch",
-            )
-
-
-def refusal_of(node: torch.fx.Node) -> str:
-    """Why an operator of a decomposed program does not run on armpy by itself, if so.
-
-    Complex numbers and control flow are left out here, though the exporter takes some graphs with
-    them as a whole.
-    """
-    if isinstance(node.target, torch._ops.HigherOrderOperator):
-        return "is control flow, which is not divided"
-    nodes = [node, *node.all_input_nodes]
-    values = [value for n in nodes for value in tree_leaves(n.meta.get("val"))]
-    if any(isinstance(value, torch.Tensor) and value.is_complex() for value in values):
-        return "computes with complex numbers (torch.view_as_real makes real ones of them)"
-    if _dispatching.dispatch(node, _operators())[0] is None:
-        return "has no ONNX operators in PyTorch's exporter"
-    return _training_reason(node)
-
-
-def _training_reason(node: torch.fx.Node) -> str:
-    """Why an operator's results do not follow from its inputs alone, if so."""
-    if draws_random_numbers(node):
-        return "draws random numbers from PyTorch's generator"
-    if "batch_norm" in str(node.target) and _argument(node, "training") is True:
-        return "normalises by statistics of the batch"
-    return ""
-
-
-def draws_random_numbers(node: torch.fx.Node) -> bool:
-    """Return whether an operator draws random numbers."""
-    tags: Collection[object] = getattr(node.target, "tags", ())
-    is_random = torch.Tag.nondeterministic_seeded in tags
-    return is_random and _argument(node, "dropout_p") != 0.0
-
-
-def _argument(node: torch.fx.Node, name: str) -> object:
-    """The value of an operator's argument, perhaps its default; None if it has no such one."""
-    parameters = node.target._schema.arguments
-    for position, parameter in enumerate(parameters):
-        if parameter.name == name:
-            given = node.args[position] if position < len(node.args) else parameter.default_value
-            return node.kwargs.get(name, given)
-    return None
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import torch
 
@@ -12,7 +13,15 @@ from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy_torch.capture import Argument, CapturedGraph
 from armpy_torch.conversion import ConvertedProgram, ProgramOutput, convert
+from armpy_torch.preparation import PreparedProgram
 from armpy_torch.tensors import array_of, tensor_of
+
+Stamp: TypeAlias = "int | torch.Tensor"
+"""What says whether a weight has changed: a count of writes, or a copy of the bytes."""
+
+
+class RefusedElementsError(Exception):
+    """An element of a tensor is one that PyTorch refuses: an index, or a divisor of zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +32,28 @@ class GraphProgram:
     converted: ConvertedProgram
     # Numbers of the model's inputs among the graph's, and of the tensors that are written to.
     inputs: tuple[int, ...]
-    written: tuple[tuple[int, ProgramOutput], ...]
-    weights: tuple[tuple[int, torch.Tensor], ...]  # by their number among the graph's inputs
-    versions: tuple[int, ...]  # of the weights when the model was made
+    written: tuple[int, ...]
+    # By their number among the graph's inputs, with stamps of the time when the model was made.
+    weights: tuple[tuple[int, torch.Tensor, Stamp], ...]
+    prepared: PreparedProgram
 
     @classmethod
     def of(
         cls,
         graph: CapturedGraph,
         arguments: Sequence[Argument],
+        prepared: PreparedProgram,
         runtime: Runtime,
         name: str,
-        *,
-        opens_axes: bool,
     ) -> GraphProgram:
-        """Make the program of a graph for the sizes of arguments.
+        """Make a model of a graph that was exported for arguments.
 
         Raises
         ------
         ArmpyError
             If a backend or the network refuses it.
         Exception
-            Whatever PyTorch's exporters raise at a graph that they do not take.
+            Whatever PyTorch's exporter raises at a program that it does not take.
         """
         tensors = [number for number, item in enumerate(graph.inputs) if item.is_tensor]
         weights = {
@@ -52,53 +61,49 @@ class GraphProgram:
             for place, number in enumerate(tensors)
             if graph.inputs[number].is_weight
         }
-        exported = graph.export(arguments, opens_axes=opens_axes)
         limit = runtime.options.memory_limit_bytes
-        converted = convert(exported, weights, name, limit)
-        open_inputs = set(converted.inputs)
+        converted = convert(prepared.program, weights, name, limit)
         constants = tuple(
-            (tensors[place], tensor)
+            (tensors[place], tensor, _stamp(tensor))
             for place, tensor in weights.items()
-            if place not in open_inputs
+            if place not in converted.inputs
         )
         return cls(
             Model(converted.network, runtime),
             converted,
             tuple(tensors[place] for place in converted.inputs),
-            tuple((tensors[place], output) for place, output in converted.written),
+            tuple(tensors[place] for place, _ in converted.written),
             constants,
-            _versions(constants),
+            prepared,
         )
 
     def has_weights_of(self, arguments: Sequence[Argument]) -> bool:
         """Return whether the weights are the same tensors, and nothing was written to them."""
-        for number, weight in self.weights:
-            if arguments[number] is not weight:
-                return False
-        return _versions(self.weights) == self.versions
-
-    def takes(self, arguments: Sequence[Argument]) -> bool:
-        """Return whether the model takes the sizes of arguments."""
-        for number, spec in zip(self.inputs, self.model.inputs, strict=True):
-            actual = arguments[number].shape
-            if spec.shape is not None and any(
-                size not in (None, given) for size, given in zip(spec.shape, actual, strict=True)
-            ):
+        for number, weight, stamp in self.weights:
+            if arguments[number] is not weight or not _is_unchanged(weight, stamp):
                 return False
         return True
 
     def run(self, arguments: Sequence[Argument]) -> tuple[object, ...]:
-        """Compute the outputs, and write to the inputs that the graph writes to."""
+        """Compute the outputs, and write to the inputs that the graph writes to.
+
+        Raises
+        ------
+        RefusedElementsError
+            If PyTorch is to raise an error; nothing is written then.
+        """
         given = [array_of(arguments[number]) for number in self.inputs]
         model = self.model
         results = model.run(dict(zip([spec.name for spec in model.inputs], given, strict=True)))
-        for number, output in self.written:
+        if not all(check.passes(results) for check in self.converted.checks):
+            raise RefusedElementsError
+        for number, (_, output) in zip(self.written, self.converted.written, strict=True):
             with torch.no_grad():
                 arguments[number].copy_(tensor_of(results[output.name], output.dtype))
-        return tuple([_result(output, results) for output in self.converted.outputs])
+        return tuple([result_of(output, results) for output in self.converted.outputs])
 
 
-def _result(output: ProgramOutput, results: Mapping[str, Array]) -> object:
+def result_of(output: ProgramOutput, results: Mapping[str, Array]) -> object:
     """An output as PyTorch's program has it: a tensor, a size or a constant."""
     if not output.name:
         return output.constant
@@ -107,6 +112,18 @@ def _result(output: ProgramOutput, results: Mapping[str, Array]) -> object:
     return tensor_of(results[output.name], output.dtype)
 
 
-def _versions(weights: tuple[tuple[int, torch.Tensor], ...]) -> tuple[int, ...]:
-    """How often each weight has been written to; PyTorch does not count that of inference's."""
-    return tuple([-1 if tensor.is_inference() else tensor._version for _, tensor in weights])
+def _stamp(weight: torch.Tensor) -> Stamp:
+    """The count of writes to a weight, or its bytes where PyTorch counts none."""
+    return _bytes(weight).clone() if weight.is_inference() else weight._version
+
+
+def _is_unchanged(weight: torch.Tensor, stamp: Stamp) -> bool:
+    """Return whether a weight is as it was."""
+    if weight.is_inference():
+        return torch.equal(_bytes(weight), stamp)
+    return weight._version == stamp
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of the elements, as NaN do not equal each other."""
+    return tensor.reshape(-1).view(torch.uint8)

@@ -21,8 +21,8 @@ from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
-from armpy_torch.capture import Argument, CapturedGraph, shape_of
-from armpy_torch.conversion import decomposed, draws_random_numbers, refusal_of, written_by
+from armpy_torch.capture import Argument, CapturedGraph
+from armpy_torch.preparation import PreparedProgram, draws_random_numbers, written_by
 
 CompilePart: TypeAlias = "Callable[[CapturedGraph], Callable[..., Sequence[object]]]"
 """Makes the function that runs a partition."""
@@ -33,34 +33,25 @@ class PartitionedProgram:
     """A functional graph whose partitions run on armpy."""
 
     module: GraphModule
-    refusal: UnimplementedError  # names the operators that PyTorch runs, with reasons
     inputs: tuple[int, ...]  # numbers of the tensors among the captured graph's inputs
-    shapes: tuple[tuple[int | None, ...], ...]  # of these tensors, None for an open size
     written: tuple[int, ...]  # inputs that the first results are written to
+    prepared: PreparedProgram
 
     @classmethod
     def of(
         cls,
         graph: CapturedGraph,
-        arguments: Sequence[Argument],
+        prepared: PreparedProgram,
         compile_part: CompilePart,
-        *,
-        opens_axes: bool,
-    ) -> PartitionedProgram | None:
-        """Partition a graph; None if armpy refuses no operator of it by itself.
+    ) -> PartitionedProgram:
+        """Partition a graph, of which armpy refuses some operators.
 
         Raises
         ------
         UnimplementedError
             If nothing is left for armpy, or the parts would draw random numbers in another order.
-        Exception
-            Whatever PyTorch's exporter raises at a graph that it does not take.
         """
-        program = decomposed(graph.export(arguments, opens_axes=opens_axes))
-        refusals = _refusals(program)
-        if not refusals:
-            return None
-        refusal = _refusal_of_all(refusals)
+        program, refusals = prepared.program, prepared.refusals
         tensors = tuple(number for number, item in enumerate(graph.inputs) if item.is_tensor)
         module, inputs = _with_constants(program)
         weights = [
@@ -72,27 +63,13 @@ class PartitionedProgram:
             ),
         ]
         if not _partition(module, refusals, weights, compile_part):
-            raise refusal
+            raise refusal_of_all(refusals)
         targets = {node.name: number for node, number in zip(inputs, tensors, strict=True)}
-        return cls(
-            module,
-            refusal,
-            tensors,
-            tuple(shape_of(node.meta["val"]) for node in inputs),
-            tuple(targets[name] for name in written_by(program)),
-        )
+        return cls(module, tensors, tuple(targets[name] for name in written_by(program)), prepared)
 
     def has_weights_of(self, arguments: Sequence[Argument]) -> bool:
         """Return True: each partition compares its own weights."""
         return True
-
-    def takes(self, arguments: Sequence[Argument]) -> bool:
-        """Return whether the graph takes the sizes of arguments."""
-        return all(
-            size in (None, actual)
-            for number, shape in zip(self.inputs, self.shapes, strict=True)
-            for size, actual in zip(shape, arguments[number].shape, strict=True)
-        )
 
     def run(self, arguments: Sequence[Argument]) -> tuple[object, ...]:
         """Compute the outputs, and write to the inputs that the graph writes to."""
@@ -103,7 +80,7 @@ class PartitionedProgram:
         return tuple(results[len(self.written) :])
 
 
-def _refusal_of_all(refusals: Mapping[Node, str]) -> UnimplementedError:
+def refusal_of_all(refusals: Mapping[Node, str]) -> UnimplementedError:
     """An error that names operators, each once, with the reason that armpy refuses it."""
     reasons = dict.fromkeys(f"{node.target} {reason}" for node, reason in refusals.items())
     return UnimplementedError(
@@ -129,15 +106,6 @@ class _PartModule(torch.nn.Module):
     def __init__(self, run: Callable[..., Sequence[object]]) -> None:
         super().__init__()
         self.forward = run
-
-
-def _refusals(program: ExportedProgram) -> dict[Node, str]:
-    """Nodes that armpy refuses, with reasons."""
-    refusals: dict[Node, str] = {}
-    for node in program.graph.nodes:
-        if node.op == "call_function" and (reason := refusal_of(node)):
-            refusals[node] = reason
-    return refusals
 
 
 def _with_constants(program: ExportedProgram) -> tuple[GraphModule, list[Node]]:

@@ -14,6 +14,7 @@ from torch import nn  # noqa: E402
 
 import armpy_torch  # noqa: E402
 from armpy_testing.models.torch_models import MODELS, built  # noqa: E402
+from armpy_torch.preparation import converters  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch and its exporter, about themselves
 
@@ -90,6 +91,19 @@ def test_numbers_of_the_program_are_constants_of_networks() -> None:
         assert_equal(fast(values, times), values * times + times)
 
 
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        (torch.any, torch.uint8),
+        (lambda x: x.cumsum(0), torch.bfloat16),
+        (lambda x: x.sum(1), torch.float16),
+    ],
+)
+def test_reductions_have_pytorchs_types(function: Compiled, dtype: Any) -> None:
+    values = torch.arange(12).reshape(3, 4).to(dtype)
+    assert_equal(compiled(function)(values), function(values))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int32", "int64", "bool"])
 def test_types_are_kept(dtype: str) -> None:
     values = torch.randint(0, 2, (3, 4)).to(getattr(torch, dtype))
@@ -111,6 +125,15 @@ def test_changed_weights_are_noticed() -> None:
     model.weight = nn.Parameter(torch.zeros(3, 3))
     assert_equal(fast(values), torch.zeros(2, 3))
     assert sum(report.rebuilds for report in new_reports(2)) >= 2
+
+
+def test_changed_weights_of_inference_mode_are_noticed() -> None:
+    with torch.inference_mode():
+        model, values = nn.Linear(3, 3), torch.randn(2, 3)
+        fast = compiled(model)
+        for _ in range(2):
+            assert_equal(fast(values), model(values))
+            model.weight.mul_(2)
 
 
 def test_writes_to_inputs_and_buffers_are_done() -> None:
@@ -145,6 +168,75 @@ def test_a_write_is_done_whose_result_is_not_read() -> None:
         assert count == number
 
 
+def test_a_call_with_a_written_argument_that_overlaps_another_one_is_pytorchs() -> None:
+    def program(x: Tensor, y: Tensor) -> Tensor:
+        x.add_(1)
+        return y * 2
+
+    fast = compiled(program)
+    fast(torch.zeros(4), torch.zeros(4))
+    memory, plain = torch.arange(6.0), torch.arange(6.0)
+    assert_equal(fast(memory[:4], memory[2:]), program(plain[:4], plain[2:]))
+
+
+TABLE = torch.arange(8.0).reshape(4, 2)
+WRONG = torch.tensor([0, -1])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda i: nn.functional.embedding(i, TABLE),
+        lambda i: TABLE.index_select(0, i),
+        lambda i: TABLE.gather(0, i[None]),
+        lambda i: TABLE.scatter(0, i[None], 5.0),
+        lambda i: nn.functional.one_hot(i + 4, 4),
+        lambda i: TABLE[i - 4],
+        lambda i: nn.functional.cross_entropy(TABLE[:2], i),
+        lambda i: TABLE.long() // i,
+    ],
+)
+def test_elements_that_pytorch_refuses_are_its_errors(program: Compiled) -> None:
+    fast, right = compiled(program), torch.ones(2, dtype=torch.int64)
+    assert_equal(fast(right), program(right))
+    with pytest.raises((IndexError, RuntimeError)):
+        program(WRONG)
+    with pytest.raises((IndexError, RuntimeError)):
+        fast(WRONG)
+
+
+def test_sizes_that_the_exported_program_does_not_hold_for_get_another_one() -> None:
+    def program(x: Tensor) -> Tensor:
+        return nn.functional.adaptive_avg_pool2d(x, (3, 2)) * 2
+
+    fast = compiled(program)
+    for height, width in ((6, 4), (7, 5), (9, 6), (8, 8)):
+        values = torch.randn(1, 2, height, width)
+        assert_equal(fast(values), program(values))
+
+
+def test_a_wrong_conversion_is_found_by_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = converters().functions
+    monkeypatch.setitem(known, "aten::relu", known["aten::abs"])
+    values = -torch.ones(3)
+    fast = compiled(lambda x: torch.relu(x) + x)
+    with pytest.warns(RuntimeWarning, match=r"runs in PyTorch: aten.relu.default .*1.0 at \(0,\)"):
+        assert_equal(fast(values), values)
+    assert_equal(fast(values), values)
+    assert new_reports(1)[0].placements == ()
+    unverified = compiled(lambda x: torch.relu(x) + x, verify=False)
+    assert_equal(unverified(values), torch.zeros(3))
+
+
+def test_fused_layers_of_transformers_run_on_armpy() -> None:
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    values, ignored = torch.randn(2, 5, 16), torch.zeros(2, 5, dtype=torch.bool)
+    ignored[1, 3:] = True
+    fast = compiled(layer, on_fallback="error")
+    assert_equal(fast(values), layer(values))
+    assert_equal(fast(values, src_key_padding_mask=ignored)[0], layer(values)[0])
+
+
 def test_batches_are_normalised_by_pytorch_in_training() -> None:
     values = torch.randn(5, 4)
     for model in (nn.BatchNorm1d(4), nn.BatchNorm1d(4, track_running_stats=False)):
@@ -173,6 +265,16 @@ def test_random_numbers_come_from_pytorch() -> None:
     (report,) = new_reports(1)
     assert "aten.rand_like.default draws random numbers" in report.reason
     assert len(report.placements) == 1  # of the sum
+
+
+def test_outputs_that_share_memory_share_it() -> None:
+    def program(x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x * 2
+        return y, y[0]
+
+    whole, row = compiled(program)(torch.ones(2, 3))
+    whole.zero_()
+    assert_equal(row, torch.zeros(3))
 
 
 def test_a_view_of_an_input_stays_a_view() -> None:

@@ -16,6 +16,7 @@ from torch import nn  # noqa: E402
 import armpy  # noqa: E402
 import armpy_torch  # noqa: E402
 from armpy.errors import UnimplementedError  # noqa: E402
+from armpy_torch.preparation import converters  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch and its exporter, about themselves
 
@@ -57,6 +58,47 @@ def test_nested_arguments_are_inputs_in_order() -> None:
     program = torch.export.export(Adding(), (first, {"a": a, "b": b}))
     with armpy_torch.load(program) as model:
         np.testing.assert_allclose(model(first, a, b), first - a * b, rtol=1e-5)
+
+
+class Parts(nn.Module):
+    """Two ways to cut an axis: together they fix its size, the first alone limits it."""
+
+    def __init__(self, second: int) -> None:
+        super().__init__()
+        self.second = second
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = [*x.chunk(3, -1), *(x.split(self.second, -1) if self.second else ())]
+        return torch.stack([part.sum() for part in parts])
+
+
+def test_a_size_that_the_program_fixes_is_fixed() -> None:
+    program = exported(Parts(4))
+    with armpy_torch.load(program) as model:
+        assert model.inputs[0].shape == (1, 2, 9)
+
+
+def test_a_program_for_some_sizes_of_an_open_dimension_is_refused() -> None:
+    with pytest.raises(UnimplementedError, match=r"does not hold for all sizes.*size\(\)\[2\]"):
+        armpy_torch.load(exported(Parts(0)))
+
+
+def exported(module: nn.Module) -> Any:
+    axes = ({2: torch.export.Dim.AUTO},)
+    return torch.export.export(module, (torch.zeros(1, 2, 9),), dynamic_shapes=axes)
+
+
+def test_a_wrong_conversion_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Rectified(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.relu(x)
+
+    known = converters().functions
+    monkeypatch.setitem(known, "aten::relu", known["aten::abs"])
+    program = torch.export.export(Rectified(), (-torch.ones(3),))
+    with pytest.raises(UnimplementedError, match=r"differ from PyTorch's.*aten.relu.default"):
+        armpy_torch.load(program)
+    armpy_torch.load(program, verify=False).close()
 
 
 def test_a_program_that_writes_is_refused() -> None:
