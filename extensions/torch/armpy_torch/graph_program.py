@@ -8,6 +8,7 @@ from typing import TypeAlias
 import torch
 
 from armpy.core.dataclass import dataclass
+from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.model import Model
 from armpy.ops.operation import Array
@@ -94,7 +95,13 @@ class GraphProgram:
         """
         given = [array_of(arguments[number]) for number in self.inputs]
         model = self.model
-        results = model.run(dict(zip([spec.name for spec in model.inputs], given, strict=True)))
+        names = [spec.name for spec in model.inputs]
+        try:
+            results = model.run(dict(zip(names, given, strict=True)))
+        except ArmpyError as error:
+            if self.converted.checks:  # of an index, say
+                raise RefusedElementsError from error
+            raise
         if not all(check.passes(results) for check in self.converted.checks):
             raise RefusedElementsError
         for number, (_, output) in zip(self.written, self.converted.written, strict=True):

@@ -82,8 +82,7 @@ class OperatorCall(NamedTuple):
             if name not in _UNRELATED
             for kind in _kinds(value)
         ]
-        if self.reads is not None:
-            features.append(f"reads={','.join(map(str, self.reads))}")
+        features += [f"reads={number}" for number in self.reads or ()]
         return Signature(str(self.target), " ".join(types), frozenset(features))
 
 

@@ -155,7 +155,13 @@ def converters() -> _registration.ONNXRegistry:
 def _exporters_decompositions() -> Mapping[Any, Callable[..., Any]]:
     """PyTorch's decompositions of the operators that the exporter does not convert."""
     converted = set(_decomp.get_onnx_implemented_overloads(converters()))
-    return _decomp.create_onnx_friendly_decomposition_table(converted)
+    table = _decomp.create_onnx_friendly_decomposition_table(converted)
+    return {**table, torch.ops.aten.copy.default: _copied}
+
+
+def _copied(tensor: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    """``aten.copy``, which writes become; the exporter's function for it does not broadcast."""
+    return source.to(tensor.dtype).expand(tensor.shape).clone()
 
 
 @cache

@@ -79,8 +79,8 @@ def difference(actual: Any, expected: Any, *, of_graph: bool = True) -> str:
 def _differ(actual: torch.Tensor, expected: torch.Tensor, of_graph: bool) -> torch.Tensor:
     """Which elements of two tensors of one type and shape differ."""
     if expected.is_complex():
-        pair = [torch.view_as_real(x.resolve_conj()) for x in (actual, expected)]
-        return _differ(*pair, of_graph).any(-1)
+        ours, theirs = (torch.view_as_real(x.resolve_conj()) for x in (actual, expected))
+        return _differ(ours, theirs, of_graph).any(-1)
     relative = _TOLERANCES.get(expected.dtype)
     if relative is None:
         return actual != expected
