@@ -71,16 +71,16 @@ WITHOUT_LOWERING = {
 
 NUM_REFUSED = {
     "Activation": 107,
-    "ArgMinMax": 43,
+    "ArgMinMax": 45,
     "Attention": 29,
-    "BatchMatMul": 15,
-    "Cast": 73,
-    "Comparison": 79,
-    "Convolution2d": 36,
+    "BatchMatMul": 16,
+    "Cast": 79,
+    "Comparison": 85,
+    "Convolution2d": 55,
     "Convolution3d": 28,
     "Cumulate": 2,
-    "DepthwiseConvolution2d": 50,
-    "ElementwiseBinary": 122,
+    "DepthwiseConvolution2d": 73,
+    "ElementwiseBinary": 136,
     "ElementwiseUnary": 183,
     "FullyConnected": 34,
     "GatherElements": 2,
@@ -90,11 +90,11 @@ NUM_REFUSED = {
     "LogSoftmax": 16,
     "Normalization": 46,
     "OneHot": 4,
-    "Pad": 2,
+    "Pad": 3,
     "Prelu": 23,
     "Quantize": 43,
     "RecurrentSequence": 54,
-    "Reduce": 55,
+    "Reduce": 57,
     "RmsNormalization": 15,
     "RoiAlign": 18,
     "ScatterElements": 4,
@@ -103,7 +103,7 @@ NUM_REFUSED = {
     "Softmax": 67,
     "Svdf": 8,
     "TopkV2": 6,
-    "TransposeConvolution2d": 38,
+    "TransposeConvolution2d": 62,
     "TransposeConvolution3d": 32,
     "UnidirectionalSequenceLstm": 34,
 }
@@ -147,11 +147,11 @@ def problems_of(cases: Iterable[Case], isa: Isa, num_threads: int) -> list[str]:
     """Differences from CpuRef of the cases that NumbaAcc takes."""
     problems = []
     for case in cases:
-        graph, inputs = case.graph(), case.feeds()
+        graph, inputs = case.graph(), without_subnormals(case.feeds())
         if not is_taken(graph):
             continue
         with np.errstate(all="ignore"):
-            expected = run_reference(graph, without_subnormals(inputs))
+            expected = run_reference(graph, inputs)
         actual = run_compiled(graph, inputs, isa, num_threads=num_threads)
         try:
             check_outputs(graph, expected, actual, isa.name)
