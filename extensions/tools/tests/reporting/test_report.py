@@ -24,6 +24,7 @@ from armpy_testing.backends.lying_backends import Tampering
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.pages import (
     Bars,
+    Details,
     Facts,
     GraphView,
     Headline,
@@ -91,6 +92,15 @@ def test_the_graph_holds_layers_inputs_and_outputs(sections: Sections) -> None:
     assert view.nodes[0].subtitle.startswith("input")
     assert view.nodes[-1].subtitle.startswith("output")
     assert {edge.source for edge in view.edges} == set(range(len(view.nodes) - 1))
+
+
+def test_the_table_of_layers_names_their_backend(sections: Sections) -> None:
+    (details,) = parts_of(sections, "Time", Details)
+    assert isinstance(details, Details)
+    (layers,) = details.parts
+    assert isinstance(layers, Table)
+    backend = layers.columns.index("backend")
+    assert {row[backend] for row in layers.rows} == {"CpuRef"}
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
