@@ -84,8 +84,8 @@ def _numbers(info: TensorInfo) -> Reals:
     return np.concatenate([positive, -positive, hostile])
 
 
-def _some(select: Callable[[Reals], Reals], count: int) -> Values:
-    """The numbers of a selection, the first ones again where there are fewer."""
+def _some(select: Callable[[Reals], Reals]) -> Values:
+    """The numbers of a selection, the first ones again where there are fewer than elements."""
 
     def make(rng: np.random.Generator, info: TensorInfo) -> Array:
         numbers = stored(_numbers(info), info)
@@ -111,7 +111,7 @@ def _functions() -> Iterator[CaseTemplate]:
             ElementwiseUnary(function),
             ((680,),),
             _FLOATS,
-            (_some(select, 680),),
+            (_some(select),),
         )
     for activation in ActivationFunction:
         yield CaseTemplate(
@@ -119,7 +119,7 @@ def _functions() -> Iterator[CaseTemplate]:
             Activation(activation, 0.5, 1.0 if activation in _OF_TWO else 0.0),
             ((680,),),
             _FLOATS,
-            (_some(lambda x: (abs(x) <= _MOST_ACTIVATED) | ~np.isfinite(x), 680),),
+            (_some(lambda x: (abs(x) <= _MOST_ACTIVATED) | ~np.isfinite(x)),),
         )
 
 
@@ -217,7 +217,7 @@ def _conversions() -> Iterator[CaseTemplate]:
             Cast(),
             ((680,),),
             of(wide),
-            (_some(_any, 680),),
+            (_some(_any),),
             output_types=narrow[:number],
         )
     targets = (DataType.FLOAT32, DataType.FLOAT64, DataType.SIGNED64, DataType.UNSIGNED8)

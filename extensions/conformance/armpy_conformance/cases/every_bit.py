@@ -103,7 +103,7 @@ def close_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
 
 
 def few_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Numbers, with a NaN in front and infinities at the end, that no other element may meet."""
+    """Numbers, with a NaN in front and an infinity at the end, that no other element may meet."""
     elements = anything(rng, info)
     if info.data_type.is_float:
         elements.flat[0], elements.flat[-1] = np.nan, -np.inf

@@ -23,6 +23,7 @@ from armpy.types import DataType
 from armpy_conformance.cases.merged_layers import merged_layers
 from armpy_conformance.cases.pairs.covering import Row, covering
 from armpy_conformance.cases.patterns import TYPES, Builder, transposed
+from armpy_conformance.cases.sibling_layers import sibling_layers
 from armpy_conformance.pattern import Pattern
 
 _UPPER = ActivationFunction.BOUNDED_RELU
@@ -186,7 +187,7 @@ _COMPUTATIONS: Mapping[str, Callable[[Builder], Value]] = {
 @cache
 def graph_patterns() -> tuple[Pattern, ...]:
     """Every network of these tables."""
-    return (*_merged(), *merged_layers(), *_computed())
+    return (*_merged(), *merged_layers(), *sibling_layers(), *_computed())
 
 
 def _merged() -> Iterator[Pattern]:
