@@ -23,6 +23,9 @@ _TIMED = 20
 _MOST_ROUNDS = 40
 _BUSY_S = 0.5
 _SLOWER_S = 0.0005
+_DELAYED_S = 2.0
+"""Time in which some execution is not delayed by the machine."""
+
 
 _REST_S = 1.1
 """Time without executions, after which devices go to sleep."""
@@ -158,10 +161,14 @@ def executions_stay_as_fast(subject: BackendUnderTest) -> None:
         last_s = least_s()
         if time.perf_counter() > end_s:
             break
+    most_s = 2 * first_s + _SLOWER_S
+    end_s = time.perf_counter() + _DELAYED_S
     last_s = min(last_s, least_s())
+    while last_s > most_s and time.perf_counter() < end_s:
+        last_s = min(last_s, least_s())
     runtime.unload_network(network_id)
     check(
-        last_s <= 2 * first_s + _SLOWER_S,
+        last_s <= most_s,
         f"executions of {bench.operations} take {last_s * 1e6:.0f} us in the end, and "
         f"{first_s * 1e6:.0f} us at first: each looks at all before it",
     )

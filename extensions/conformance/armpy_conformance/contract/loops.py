@@ -29,7 +29,7 @@ from armpy_conformance.cases.control_flow import (
     control_flow_cases,
     loop,
 )
-from armpy_conformance.contract.case import NothingToKeepError, ViolationError, check
+from armpy_conformance.contract.case import NothingToKeepError, ViolationError
 from armpy_conformance.contract.networks import Bench
 
 _STATE = TensorInfo((2, 3), DataType.FLOAT32)
@@ -38,7 +38,7 @@ _LONG_S, _LIMIT_S, _LATE_S = 1.0, 0.1, 0.6
 
 _FEW_TURNS, _MOST_TURNS = 200, 2**30
 _TRIES = 3
-"""Executions of a short loop, of which one has to end in time."""
+"""Executions of a loop, of which one has to end, or to be stopped, in time."""
 
 
 def is_taken(subject: BackendUnderTest, graph: Graph) -> bool:
@@ -157,21 +157,22 @@ def _timed(runtime: Runtime, network_id: int, count: int) -> float:
 
 
 def _check_stop(runtime: Runtime, network_id: int, count: int) -> None:
-    """Check that a loop of many turns is stopped."""
-    started = time.perf_counter()
-    try:
-        runtime.enqueue_workload(network_id, _of_turns(count))
-    except ExecutionTimeoutError:
-        duration_s = time.perf_counter() - started
-        check(
-            duration_s <= _LATE_S,
-            f"a loop with a time-out of {_LIMIT_S} s is stopped after {duration_s:.2f} s",
-        )
-        return
-    duration_s = time.perf_counter() - started
+    """Check that a loop of many turns is stopped, once in time: other load can only delay it."""
+    for _ in range(_TRIES):
+        started = time.perf_counter()
+        try:
+            duration_s = _timed(runtime, network_id, count)
+        except ExecutionTimeoutError:
+            duration_s = time.perf_counter() - started
+            if duration_s <= _LATE_S:
+                return
+        else:
+            raise ViolationError(
+                f"a loop with a time-out of {_LIMIT_S} s ran for {duration_s:.2f} s to its end. "
+                "Ask control_flow_time_left_s while it runs"
+            )
     raise ViolationError(
-        f"a loop with a time-out of {_LIMIT_S} s ran for {duration_s:.2f} s to its end. Ask "
-        "control_flow_time_left_s while it runs"
+        f"a loop with a time-out of {_LIMIT_S} s is stopped after {duration_s:.2f} s"
     )
 
 

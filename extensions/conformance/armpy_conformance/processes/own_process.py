@@ -217,7 +217,7 @@ def _unused(names: set[str]) -> Iterator[str]:
             maps = (process / "maps").read_text("utf-8", "replace")
             used |= {name for name in names if name in maps}
             used |= {Path(os.readlink(link)).name for link in (process / "fd").iterdir()}
-    yield from names - used
+    yield from (names & _in_shared_memory()) - used  # others have deleted theirs by now
 
 
 def live(folder: str) -> None:  # pragma: no cover - runs in the process
