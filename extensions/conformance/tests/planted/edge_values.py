@@ -145,7 +145,6 @@ _AT: Mapping[str, At] = {
     "reciprocal-of-small": At("ElementwiseUnary", "RECIPROCAL", lambda x: abs(x) < 1e-37, 0.0),
     "square-of-large": At("ElementwiseUnary", "SQUARE", lambda x: abs(x) > 1e20, 3.4e38),
     "sine-of-large": At("ElementwiseUnary", "SIN", lambda x: abs(x) > 1e5, 0.0),
-    "sine-of-powers": At("ElementwiseUnary", "SIN", lambda x: _is_power(abs(x)) & (x > 60), 0.0),
     "round-of-large": At("ElementwiseUnary", "ROUND", lambda x: abs(x) > 2**23, 0.0),
     "floor-of-large": At("ElementwiseUnary", "FLOOR", lambda x: abs(x) >= 2.0**31, 2.0**31),
     "ceil-of-small": At("ElementwiseUnary", "CEIL", lambda x: (x > 0) & (x < 1e-7), 0.0),
@@ -191,13 +190,7 @@ _AT: Mapping[str, At] = {
     "half-sum-saturates": At(
         "ElementwiseBinary", "ADD", lambda x, y: np.isinf(x + y) & np.isfinite(x), 65504.0, _F16
     ),
-    "half-product-saturates": At(
-        "ElementwiseBinary", "MUL", lambda x, y: np.isinf(x * y) & np.isfinite(x), 65504.0, _F16
-    ),
     "half-exp-saturates": At("ElementwiseUnary", "EXP", lambda x: x > 11.2, 65504.0, _F16),
-    "half-square-saturates": At(
-        "ElementwiseUnary", "SQUARE", lambda x: abs(x) > 256, 65504.0, _F16
-    ),
     "to-half-saturates": At("Cast", "", lambda x: abs(x) > 65504, 65504.0),
     "int-absolute": At(
         "ElementwiseUnary", "ABS", lambda x: x == -(2**31), 2**31 - 1, DataType.SIGNED32

@@ -278,24 +278,6 @@ class Queued(Wrapped):
             self.execute(inputs, outputs)
 
 
-class InOrder(Queued):
-    """Runs one after the other."""
-
-    last: threading.Thread | None = None
-
-    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion | None:
-        before = InOrder.last
-
-        def run() -> None:
-            if before is not None:
-                before.join()
-            self._run(inputs, outputs)
-
-        InOrder.last = thread = threading.Thread(target=run)
-        thread.start()
-        return type(self).completion(thread)
-
-
 class SaysNothing(Queued):
     """Answers None in place of False."""
 
@@ -457,23 +439,22 @@ class _WaitsLong(Joined):
         return super().wait(timeout_s if not timeout_s else None)
 
 
-class WaitsLong(InOrder):
-    """Has no clock."""
+class WaitsLong(Queued):
+    """Runs one after the other, and has no clock."""
 
-    completion = _WaitsLong
+    last: threading.Thread | None = None
 
+    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion | None:
+        before = WaitsLong.last
 
-class _WaitsInSeconds(Joined):
-    """Takes milliseconds for seconds."""
+        def run() -> None:
+            if before is not None:
+                before.join()
+            self._run(inputs, outputs)
 
-    def wait(self, timeout_s: float | None = None) -> bool:
-        return super().wait(timeout_s and timeout_s * 1000)
-
-
-class WaitsInSeconds(InOrder):
-    """Has a clock of other units."""
-
-    completion = _WaitsInSeconds
+        WaitsLong.last = thread = threading.Thread(target=run)
+        thread.start()
+        return _WaitsLong(thread)
 
 
 class _FailsOnce(Joined):
@@ -621,15 +602,12 @@ EXECUTION_FAULTS: dict[str, Planted] = {
         )
         for name, workload in {"early": StopsEarly, "late": StopsLateAtDeadlines}.items()
     },
-    **{
-        f"blind-queue/{name}": Planted(
-            "contract/executions/queued-executions-keep-their-order",
-            OwnMemory,
-            with_workloads(workload),
-            "ms or more",
-        )
-        for name, workload in {"waits-long": WaitsLong, "waits-in-seconds": WaitsInSeconds}.items()
-    },
+    "blind-queue/waits-long": Planted(
+        "contract/executions/queued-executions-keep-their-order",
+        OwnMemory,
+        with_workloads(WaitsLong),
+        "ms or more",
+    ),
     **{
         f"blind-queue/{name}": Planted(
             "contract/executions/failures-are-reported", Plain, wrapping(workload), "second wait"

@@ -439,7 +439,7 @@ def _into_weights(function: BinaryOperation) -> Rewrite:
     return pairs(change)
 
 
-def _beginnings(size_bytes: int | None) -> Callable[[Layer], tuple[object, ...]]:
+def _beginnings(size_bytes: int) -> Callable[[Layer], tuple[object, ...]]:
     """Inputs of a layer, constants by the beginning of their bytes."""
     return lambda layer: (
         repr(layer.operation),
@@ -503,7 +503,6 @@ _BLIND: Mapping[str, Rewrite] = {
     "ceil-before-round": skipped("ElementwiseUnary:CEIL", "ElementwiseUnary:FLOOR"),
     "reverse-before-reduce": skipped("ReverseV2", "Reduce"),
     "reverse-before-pool": skipped("ReverseV2", "Pooling2d"),
-    "quantize-before-quantize": skipped("Quantize", "Quantize"),
     "requantized-once": merged("Quantize", _last),
     "clamps": merged("Activation:BOUNDED_RELU", _bounds),
     "slices": merged("Slice", _slices),
@@ -519,7 +518,6 @@ _BLIND: Mapping[str, Rewrite] = {
     "negated-comparison": pairs(negated),
     "factor-without-bias": _into_weights(BinaryOperation.MUL),
     "term-before-clamp": _into_weights(BinaryOperation.ADD),
-    "constants-by-64-bytes": shared(_beginnings(64)),
     "constants-by-4096-bytes": shared(_beginnings(4096)),
     "equal-but-for-attributes": shared(
         lambda layer: tuple(

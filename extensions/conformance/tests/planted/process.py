@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -132,9 +133,11 @@ os.makedirs(os.path.expanduser("~/.vendor"))
 open(os.path.expanduser("~/.vendor/npu.ini"), "w").close()
 """
 
-_IN_SHARED_MEMORY = """
-open(f"/dev/shm/vendor-{os.getpid()}", "wb").write(bytes(4096))
-"""
+SHARED_FILE = Path("/dev/shm", f"vendor-{os.getpid()}")
+"""A file that a fault leaves, for tests to delete."""
+
+# Made as late as possible, as others that watch the folder take it for their own backend's.
+_IN_SHARED_MEMORY = f"atexit.register(open, {str(SHARED_FILE)!r}, 'wb')"
 
 _OWN_PICKLES = """
 import copyreg
@@ -145,6 +148,11 @@ _WAKES = """
 reading, writing = os.pipe()
 os.set_blocking(writing, False)
 signal.set_wakeup_fd(writing)
+"""
+
+_OTHER_DUMPS = """
+with open("/proc/self/coredump_filter", "w") as file:
+    file.write("0x7f")
 """
 
 _NO_DUMPS = """
@@ -165,6 +173,10 @@ PROCESS_FAULTS: dict[str, PlantedModule] = {
             ("wakeup", _WAKES, "wakeup"),
         )
     },
+    # Which the observed process has from its parent.
+    "process/other-core-dumps": PlantedModule(
+        "contract/process/settings-stay", "load", _OTHER_DUMPS, "coredump_filter"
+    ),
     "process/limits-threads-for-all": PlantedModule(
         "contract/process/imports-change-nothing",
         "import",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
@@ -49,12 +51,6 @@ class Deletes(Fused):
             if is_alike and self._condition(layer):
                 return OptimizationViews(deleted=[view])
         return super().optimize_subgraph_view(view, request)
-
-
-_DELETED: Mapping[str, tuple[str, Callable[[Layer], object]]] = {
-    "reverse": ("ReverseV2/", lambda layer: layer.operation.name == "ReverseV2"),
-}
-"""Layers that are deleted, and the cases that find it."""
 
 
 # --- Programs
@@ -148,6 +144,14 @@ def _infos(program: object) -> list[TensorInfo]:
     return [value.info for value in (*program.inputs, *program.outputs)]
 
 
+class KeepsFiles(Programs):
+    """Keeps a file open for each load of a program."""
+
+    def load(self, saved: SavedProgram) -> object:
+        weakref.finalize(self, os.close, os.open(os.devnull, os.O_RDONLY))
+        return super().load(saved)
+
+
 class SaysNoReason(Programs):
     """Refuses programs without a word."""
 
@@ -214,10 +218,9 @@ class WrongTheSecondTime(CompilesOnce):
 
 
 PROGRAM_FAULTS: dict[str, Planted] = {
-    **{
-        f"deleted/{name}": Planted(area, partial(Deletes, condition))
-        for name, (area, condition) in _DELETED.items()
-    },
+    "deleted/reverse": Planted(
+        "ReverseV2/", partial(Deletes, lambda layer: layer.operation.name == "ReverseV2")
+    ),
     "saved/convolution": Planted(
         "contract/compiled/every-attribute-comes-back",
         Fused,
@@ -258,6 +261,11 @@ PROGRAM_FAULTS: dict[str, Planted] = {
         "contract/compiled/saved-programs-compute-the-same",
         lambda: WithPrograms(MixesUp()),
         said="when it comes from a compiled model, the output",
+    ),
+    "growth/files-per-loaded-program": Planted(
+        "contract/compiled/saved-programs-compute-the-same",
+        lambda: WithPrograms(KeepsFiles()),
+        said="loads of a compiled model .* more open files",
     ),
     "compiled/says-no-reason": Planted(
         "contract/compiled/saved-programs-compute-the-same",

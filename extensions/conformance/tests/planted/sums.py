@@ -146,9 +146,6 @@ SCORE = Threshold("SoftNonMaxSuppression", "score_threshold")
 OVERLAP = Threshold("DetectionPostProcess", "nms_iou_threshold")
 
 
-# --- Normalisation
-
-
 # --- Forms
 
 

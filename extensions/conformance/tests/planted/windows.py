@@ -44,12 +44,6 @@ def bias_of_first_group(operation: Convolution2d, call: Call) -> Answer:
     return recomputed(call, inputs=(*call.inputs[:2], np.tile(bias[: len(bias) // groups], groups)))
 
 
-# --- Pooling
-
-
-# --- Resizing and blocks
-
-
 # --- Forms
 
 
