@@ -1,22 +1,16 @@
-"""Measures single ONNX operators on armpy beside ONNX Runtime, one thread each, in turns.
-
-Each case is a model of one node with random inputs; inputs and outputs are bound. Ratios are ONNX
-Runtime's time by armpy's, medians of rounds in which both take a turn. Layers that do not run on
-NumbaAcc are named with the reason.
+"""Writes .onnx files of single operators, with inputs in the sizes that networks have.
 
 Usage::
 
-    python -m lab.benchmarks.operators [OPERATOR]... [--seconds S]
-    python -m lab.benchmarks.operators [OPERATOR]... --write FOLDER
+    python -m lab.benchmarks.operators FOLDER [OPERATOR]...
 
-``--write`` writes the models instead, of which `lab/build_kernels.py` takes kernels that the
-usual networks do not need.
+`lab/build_kernels.py` takes kernels from them that the usual networks do not need, and ``armpy
+benchmark FILE --peer onnxruntime --threads 1`` measures one beside ONNX Runtime.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,14 +22,10 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-import armpy
-from armpy.core.turns import take_turns
 from armpy.ops.operation import Array
-from lab.benchmarks.common import description, keep_to_cores
-from lab.benchmarks.peers import ENGINES, ReadyEngine
+from lab.benchmarks.common import description
 
 _RANDOM = np.random.default_rng(11)
-_BURST_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,63 +269,21 @@ CASES: Mapping[str, Callable[[], Iterator[Case]]] = {
 """By operator."""
 
 
-def measure(case: Case, folder: Path, seconds: float) -> None:
-    """Print a line for one case."""
-    path = folder / "case.onnx"
-    path.write_bytes(case.model())
-    inputs = [
-        array
-        for name, array in case.inputs.items()
-        if array is not None and name not in case.constants
-    ]
-    engines: dict[str, ReadyEngine] = {
-        name: ENGINES[name](path, inputs, 1) for name in ("armpy", "ONNX Runtime")
-    }
-    turns = {name: engine.turn(_BURST_S) for name, engine in engines.items()}
-    times = take_turns(turns, seconds)
-    own, peer = (np.array(times[name]) for name in engines)
-    wrong = [
-        float(np.max(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64))))
-        for one, other in zip(*(engine.outputs() for engine in engines.values()), strict=True)
-        if np.size(one)
-    ]
-    placement = armpy.load(path).placement
-    refusals = () if placement is None else placement.refusals
-    reasons = {f"{each.operation}: {each.text}" for each in refusals}
-    figures = (
-        *(f"{1e6 * np.median(each):.1f}" for each in (own, peer)),
-        f"{np.median(peer / own):.2f}",
-        f"{max(wrong, default=0):.1e}",
-        "; ".join(sorted(reasons)),
-    )
-    print(f"| {case.operator} {case.name} | {' | '.join(figures)} |", flush=True)
-
-
 def write_models(operators: Iterable[str], folder: Path) -> None:
-    """Write the model of each case."""
+    """Write the model of each case, named after it."""
     folder.mkdir(parents=True, exist_ok=True)
     for operator in operators:
-        for number, case in enumerate(CASES[operator]()):
-            (folder / f"{operator}_{number}.onnx").write_bytes(case.model())
+        for case in CASES[operator]():
+            (folder / f"{operator} {case.name}.onnx").write_bytes(case.model())
 
 
 def main() -> None:
-    """Print a table of the operators that the command line names; of all if it names none."""
+    """Write models of the operators that the command line names; of all if it names none."""
     parser = argparse.ArgumentParser(description=description(__doc__))
+    parser.add_argument("folder", type=Path)
     parser.add_argument("operators", nargs="*", choices=[*CASES, []], metavar="OPERATOR")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each case")
-    parser.add_argument("--write", type=Path, metavar="FOLDER", help="the models, and measure none")
     options = parser.parse_args()
-    if options.write is not None:
-        write_models(options.operators or CASES, options.write)
-        return
-    keep_to_cores(1)
-    print("| case | armpy, us | ONNX Runtime, us | ratio | difference | not on NumbaAcc |")
-    print("|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for operator in options.operators or CASES:
-            for case in CASES[operator]():
-                measure(case, Path(folder), options.seconds)
+    write_models(options.operators or CASES, options.folder)
 
 
 if __name__ == "__main__":

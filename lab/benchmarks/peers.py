@@ -22,7 +22,7 @@ from armpy.core.turns import timed
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from armpy.ops.operation import Array
-from armpy_tools.measure.engines import IEngine, open_engine, refusal
+from armpy_tools.measure.engines import open_engine, refusal
 from lab.benchmarks.common import OPEN_SIZE, calls_in, find_example
 from lab.benchmarks.mending import mended
 
@@ -57,34 +57,30 @@ def _loaded(path: Path) -> armpy.Model:
 
 
 def example_inputs(
-    path: Path, batch: int = 1, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
+    path: Path, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
 ) -> list[Array]:
     """Random inputs for a model; see `DataType.random`.
 
     Parameters
     ----------
     path : Path
-    batch : int
-        Size of the first axis, where the model leaves it open or it is 1.
     shapes : mapping of str to sequence of int
         Of inputs by name, where the model leaves them open.
     values : mapping of str to sequence of int
         A number by name of an input that is full of it, such as a sampling rate.
     """
-    return random_inputs(_loaded(path), batch, shapes, values)
+    return random_inputs(_loaded(path), shapes, values)
 
 
 def random_inputs(
-    model: armpy.Model, batch: int = 1, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
+    model: armpy.Model, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
 ) -> list[Array]:
     """As `example_inputs`, of a model that is loaded."""
     generator = np.random.default_rng(0)
     inputs = []
     for spec in model.inputs:
         shape = [dim or (OPEN_SIZE if axis else 1) for axis, dim in enumerate(spec.shape or ())]
-        if batch > 1 and shape and shape[0] == 1:
-            shape[0] = batch
-        # Not `spec.random`: a size that the model has fixed to 1 may be another.
+        # Not `spec.random`: a size that the model has fixed may be another.
         array = spec.data_type.random(generator, shapes.get(spec.name, shape))
         inputs.append(np.full_like(array, values[spec.name][0]) if spec.name in values else array)
     return inputs
@@ -129,28 +125,15 @@ def peer_file(name: str, path: Path, inputs: Sequence[Array]) -> str | Path | by
     return exported(path, inputs) if name == "onnxruntime" else mended(path)
 
 
-def peer(
-    name: str,
-    path: Path,
-    inputs: Sequence[Array],
-    num_threads: int,
-    callers: int = 1,
-    **options: bool,
-) -> IEngine:
-    """A peer that is bound to inputs."""
-    engine = open_engine(name, peer_file(name, path, inputs), num_threads, callers, **options)
+def ready_peer(
+    name: str, path: Path, inputs: Sequence[Array], num_threads: int, **options: bool
+) -> ReadyEngine:
+    """A peer that is bound to inputs, for one caller at a time."""
+    engine = open_engine(name, peer_file(name, path, inputs), num_threads, **options)
     try:
         engine.bind(inputs)
     except RuntimeError as error:
         raise refusal(name, error) from error
-    return engine
-
-
-def ready_peer(
-    name: str, path: Path, inputs: Sequence[Array], num_threads: int, **options: bool
-) -> ReadyEngine:
-    """A peer for one caller at a time."""
-    engine = peer(name, path, inputs, num_threads, **options)
     return ReadyEngine(engine.caller(), engine.outputs)
 
 
