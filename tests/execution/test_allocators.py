@@ -150,6 +150,8 @@ class Giving(ICustomAllocator):
 
 
 ALIGNED = WatchedAllocator().allocate(4096)
+READ_ONLY = WatchedAllocator().allocate(100)
+READ_ONLY.setflags(write=False)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +161,9 @@ ALIGNED = WatchedAllocator().allocate(4096)
         (ALIGNED[1:101], r"Expected writable uint8 \(100,\) aligned to 64 bytes"),
         (ALIGNED[:99], r"got uint8 \(99,\)"),
         (ALIGNED[:200:2], "the allocator's memory cannot be used"),
+        (ALIGNED[:100].view(np.int8), "got int8"),
+        (ALIGNED[:100].reshape(2, 50), r"got uint8 \(2, 50\)"),
+        (READ_ONLY, "Expected writable"),
     ],
 )
 def test_an_array_that_cannot_be_used_goes_back(memory: object, text: str) -> None:

@@ -31,7 +31,7 @@ from armpy.errors import (
     InvalidArgumentError,
     MemoryValidationError,
 )
-from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -48,7 +48,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array, Operation
 from armpy.plugins import BackendProxy
 from armpy.tensor import TensorInfo
-from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import chain, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
@@ -237,20 +237,6 @@ class Answering(FakeBackend):
         return self.answered  # type: ignore[return-value]  # wrong ones on purpose
 
 
-def test_a_backend_may_answer_that_it_uses_the_allocator() -> None:
-    runtime = runtime_of(Answering(True), custom_allocators={"Fake": Counting()})
-    assert "Fake" in runtime.get_device_spec().supported_backends
-
-
-def test_a_backend_that_answers_that_it_cannot_is_left_out_with_that_reason() -> None:
-    options = {"custom_allocators": {"Fake": Counting()}}
-    text = "^Fake / use_custom_memory_allocator: the backend does not use this custom allocator"
-    with pytest.raises(BackendCapabilityError, match=text):
-        runtime_of(Answering(False), **options)
-    spec = runtime_of(Answering(False), backends=None, **options).get_device_spec()
-    assert spec.supported_backends == ("CpuRef",)
-
-
 @pytest.mark.parametrize("answer", ["yes", 1, None])
 def test_an_answer_that_is_neither_yes_nor_no_breaks_the_contract(answer: object) -> None:
     text = f"^Fake / use_custom_memory_allocator: .*Expected bool; got {answer!r}"
@@ -291,38 +277,19 @@ class Wrong(ICustomAllocator):
 
 
 ALIGNED = DefaultAllocator().allocate(4096)
-READ_ONLY = DefaultAllocator().allocate(128)
-READ_ONLY.setflags(write=False)
 
 
-@pytest.mark.parametrize(
-    ("memory", "text"),
-    [
-        (None, "the answer has the wrong type. Expected ndarray; got None"),
-        (b"x" * 128, "Expected ndarray; got b'xxx"),
-        (ALIGNED[1:129], r"Expected writable uint8 \(128,\) aligned to 64 bytes; got uint8"),
-        (ALIGNED[:127], r"the allocator's memory cannot be used.*got uint8 \(127,\)"),
-        (ALIGNED[:192], r"the allocator's memory cannot be used.*got uint8 \(192,\)"),
-        (ALIGNED[:128].view(np.int8), "got int8"),
-        (ALIGNED[:128].reshape(2, 64), r"got uint8 \(2, 64\)"),
-        (READ_ONLY, "Expected writable"),
-    ],
-)
-def test_memory_that_cannot_be_used_costs_the_backend_its_layers_and_goes_back(
-    memory: object, text: str
-) -> None:
-    allocator = Wrong(memory)
+def test_memory_that_cannot_be_used_costs_the_backend_its_layers_and_goes_back() -> None:
+    allocator = Wrong(ALIGNED[:127])
     properties = NetworkProperties(on_failure="next")
     runtime = runtime_of(Capable({}), custom_allocators={"Capable": allocator})
     model = Model(chain(), runtime, properties=properties)
     np.testing.assert_array_equal(model(X), X + 3)
     placement = placement_of(model)
     assert placement.layers_by_backend == {"CpuRef": 3}
-    assert all(
-        re.search(f"Capable's allocator / allocate: .*{text}", r.text) for r in placement.refusals
-    )
-    assert len(placement.refusals) == 3
-    assert allocator.freed == isinstance(memory, np.ndarray)
+    text = r"Capable's allocator / allocate: .*memory cannot be used.*got uint8 \(127,\)"
+    assert [bool(re.search(text, r.text)) for r in placement.refusals] == [True] * 3
+    assert allocator.freed == 1
 
 
 @pytest.mark.parametrize("option", ["custom_allocators", "memory_strategies"])
@@ -371,28 +338,6 @@ def test_protected_mode_leaves_backends_out_with_the_condition_they_miss(
         runtime_of(Capable(capabilities), backends=None, **options)
 
 
-def test_protected_mode_uses_backends_that_meet_all_conditions() -> None:
-    allocator = Counting(MemorySource.DMA_BUF_PROTECTED)
-    backend = Capable(PROTECTED)
-    runtime = runtime_of(
-        backend, backends=None, protected_mode=True, custom_allocators={"Capable": allocator}
-    )
-    assert runtime.get_device_spec().supported_backends == ("Capable",)
-    assert backend.allocators == [allocator]
-
-
-def test_protected_mode_needs_a_backend_that_takes_the_allocator() -> None:
-    class Refusing(Capable):
-        def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
-            raise BackendCapabilityError("not this one")
-
-    allocator = Counting(MemorySource.DMA_BUF_PROTECTED)
-    with pytest.raises(BackendCapabilityError, match="not this one"):
-        runtime_of(
-            Refusing(PROTECTED), protected_mode=True, custom_allocators={"Capable": allocator}
-        )
-
-
 # Memory strategies
 
 
@@ -432,12 +377,6 @@ def test_reference_lists_the_capabilities_that_the_facts_give_it() -> None:
     for capability in Capability:
         wanted = capability not in false
         assert has_matching_capability(capability, True, listed) is wanted, capability
-
-
-def test_named_backends_that_lack_something_are_not_left_out_in_silence() -> None:
-    registry = registry_of(Capable({}), ReferenceBackend())
-    with pytest.raises(BackendCapabilityError, match=r"^CpuRef: .*protected mode"):
-        Runtime(RuntimeOptions(["CpuRef"], registry=registry, protected_mode=True))
 
 
 # Asking a runtime whether its backends can run a graph

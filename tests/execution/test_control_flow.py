@@ -100,16 +100,6 @@ def test_without_a_turn_a_loop_gives_its_inputs_and_leaves_them_alone() -> None:
     assert not np.shares_memory(result, start)
 
 
-def test_values_behind_those_carried_are_the_same_in_every_turn() -> None:
-    condition = graph_of(
-        [i32(1), i32(1), i32(1)],
-        lambda net, total, step, end: net.add(LESS, total, end),
-    )
-    body = graph_of([i32(1)] * 3, lambda net, total, step, _: net.add(ADD, total, step))
-    graph = graph_of([i32(1)] * 3, lambda net, *inputs: net.add(While(condition, body), *inputs))
-    np.testing.assert_array_equal(run(graph, ints(0), ints(3), ints(10))[0], [12])
-
-
 def test_carried_values_may_change_places() -> None:
     """Fibonacci's numbers: (a, b) becomes (b, a + b)."""
     body = counting(i32(1), i32(1), body=lambda net, i, a, b: (b, net.add(ADD, a, b)))

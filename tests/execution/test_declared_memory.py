@@ -19,7 +19,6 @@ from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.errors import (
     BackendError,
     InvalidArgumentError,
-    MemoryExportError,
     MemoryImportError,
     ParserError,
 )
@@ -164,15 +163,6 @@ def test_aligned_memory_is_imported_and_used_where_it_lies() -> None:
         np.testing.assert_array_equal(model(tensor)[0], wanted(x)[0])
         assert memory.ctypes.data in simd.seen
         assert simd.misplaced == []
-
-
-def test_misaligned_memory_is_not_imported_and_the_error_says_why() -> None:
-    with Model(odd(8), runtime_of(VectorBackend(128))) as model:
-        memory = lying(np.zeros(8, np.float32), 128, 4)
-        with pytest.raises(MemoryImportError, match="begins 4 bytes after a multiple of 128"):
-            model.import_inputs({"x": memory})
-        with pytest.raises(MemoryExportError, match="begins 4 bytes after a multiple of 128"):
-            model.import_outputs({"y": memory})
 
 
 def test_memory_without_room_for_the_padding_is_not_imported() -> None:

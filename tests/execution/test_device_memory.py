@@ -39,7 +39,6 @@ from armpy_testing.backends.device_memory import (
     DeviceFactory,
     DeviceHandle,
     Memory,
-    shared,
 )
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.models.networks import (
@@ -279,15 +278,6 @@ def test_a_protected_tensor_is_no_array() -> None:
         x = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]
         with pytest.raises(ArmpyError, match="protected memory is never mapped by the host"):
             np.asarray(x)
-
-
-@NEEDS_SHARED_MEMORY
-def test_memory_that_is_not_protected_is_not_imported() -> None:
-    device = ProtectedDevice()
-    with Model(chain(3), protected_runtime(device)) as model:
-        for memory in (shared(SECRET), ExternalMemory.of_array(SECRET.copy())):
-            with pytest.raises(ArmpyError, match=r"^input 'x' / Npu: .*no memory of this kind"):
-                model.import_inputs({"x": memory})
 
 
 def test_two_devices_with_one_protected_memory_hand_tensors_on() -> None:

@@ -118,11 +118,6 @@ def test_bfloat16_cannot_be_handed_over_and_its_bits_can() -> None:
     assert address(array_read) == address(bits)
 
 
-def test_a_type_that_the_input_has_not_is_refused_as_of_an_array() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"wrong type. Expected float32.*float64"):
-        as_input("x", f32(2), Foreign(np.array([1.0, 2.0])))
-
-
 # Buffers
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from armpy.backend import IWorkload
-from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Execution
 from armpy.graph.network import Network
@@ -21,7 +20,6 @@ from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
-    CountingManager,
     FakeBackend,
     Handles,
     Outputs,
@@ -29,7 +27,7 @@ from armpy_testing.backends.fake_backends import (
     Step,
     runtime_of,
 )
-from armpy_testing.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change
+from armpy_testing.changed_arrays import WRONG_FOR_OUTPUTS, Change
 from armpy_testing.models.networks import ADD, chain, diamond, f32, floats
 
 BACKENDS: list[list[FakeBackend]] = [
@@ -77,14 +75,6 @@ def test_what_a_bound_workload_raises_is_an_error_with_its_name(fault: BaseExcep
             execution()
     backend.raised = None
     assert execution()["y"].tolist() == [4, 5, 6, 7]
-
-
-@pytest.mark.parametrize(("damage", "text"), WRONG_FOR_INPUTS.values(), ids=WRONG_FOR_INPUTS)
-def test_an_input_that_does_not_fit_cannot_be_bound(damage: Change, text: str) -> None:
-    x = floats(1, 2, 3, 4)
-    damage(x)
-    with pytest.raises(InvalidArgumentError, match=text):
-        Model(chain(3), runtime_of()).bind({"x": x})
 
 
 @pytest.mark.parametrize(("damage", "text"), WRONG_FOR_OUTPUTS.values(), ids=WRONG_FOR_OUTPUTS)
@@ -209,26 +199,6 @@ def test_an_execution_that_is_under_way_when_the_model_is_closed_comes_to_its_en
     assert execution()["y"].tolist() == [2, 3, 4, 5]
     with pytest.raises(InvalidArgumentError, match="unloaded"):
         execution()
-
-
-def test_memory_is_held_while_a_bound_execution_runs() -> None:
-    manager = CountingManager()
-    backend = ManagedBackend(manager)
-    execution = Model(chain(2), runtime_of(backend)).bind({"x": floats(1, 2, 3, 4)})
-    before = manager.acquired
-    execution()
-    assert (manager.acquired, manager.held) == (before + 1, 0)
-
-
-class ManagedBackend(FakeBackend):
-    """Has a memory manager."""
-
-    def __init__(self, manager: CountingManager) -> None:
-        super().__init__()
-        self._manager = manager
-
-    def create_memory_manager(self) -> IMemoryManager | None:
-        return self._manager
 
 
 class BindingBackend(FakeBackend):

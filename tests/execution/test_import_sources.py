@@ -59,15 +59,6 @@ def test_an_array_that_would_be_converted_is_an_error(given: Array) -> None:
         np.testing.assert_array_equal(model(X), X + 3)
 
 
-def test_memory_that_is_not_aligned_is_an_error() -> None:
-    raw = np.zeros(17, np.uint8)
-    odd = raw[1:].view(np.float32) if raw.ctypes.data % 4 == 0 else raw[:16].view(np.float32)
-    with loaded(input_source=MALLOC) as model:
-        text = "^input 'x' / CpuRef: the memory is not aligned to whole elements"
-        with pytest.raises(MemoryImportError, match=text):
-            model(odd)
-
-
 @NEEDS_SHARED_MEMORY
 def test_memory_of_another_kind_is_an_error() -> None:
     with loaded(input_source=SHARED, output_source=SHARED) as model:
@@ -114,13 +105,4 @@ def test_open_shapes_follow_arrays_and_have_to_be_prepared_for_memory() -> None:
             model(shared(X))
         np.testing.assert_array_equal(model(X[:2]), X[:2] + 3)
         np.testing.assert_array_equal(model(shared(X[:2])), X[:2] + 3)
-        np.testing.assert_array_equal(model(X), X + 3)
-
-
-def test_values_and_held_memory_are_for_arrays() -> None:
-    with loaded(input_source=MALLOC) as model, model.create_working_memory() as memory:
-        with pytest.raises(InvalidArgumentError, match=r"executions with arrays\. Got an imported"):
-            model.run({"x": X}, debug=print)
-        with pytest.raises(InvalidArgumentError, match=r"executions with arrays\. Got an imported"):
-            model.run({"x": X}, memory=memory)
         np.testing.assert_array_equal(model(X), X + 3)

@@ -143,17 +143,6 @@ class Noting(FakeBackend):
         super().execute(step, inputs, outputs)
 
 
-def test_memory_of_executions_is_used_again() -> None:
-    backend = Noting()
-    model = Model(diamond(), runtime_of(backend))
-    x = np.zeros(4, np.float32)
-    for _ in range(6):
-        model(x)
-    assert len(backend.written) == 6 * 4
-    inner = [tensor for number, tensor in enumerate(backend.written) if number % 4 < 3]
-    assert len({*map(id, inner)}) == 3
-
-
 # Objects that are dropped without being closed leak nothing
 
 

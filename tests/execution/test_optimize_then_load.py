@@ -44,7 +44,6 @@ from armpy_testing.models.networks import (
     placement_of,
 )
 
-X = floats(-1, 2, 3, 4)
 BY_NAME = {"top": "Fake", "left": "CpuRef", "right": "CpuRef", "bottom": "CpuRef"}
 
 
@@ -170,20 +169,6 @@ class TestShapes:
         net = Network()
         net.output("y", net.add(ADD, net.input("a", f32(None, 2)), net.input("b", f32(2))))
         return net.build()
-
-    @pytest.mark.parametrize(
-        ("shapes", "text"),
-        [
-            ({"c": (1, 2)}, "no such input. Expected 'a', 'b'; got 'c'"),
-            ({"a": (1, 3)}, r"'a'.*\(\?, 2\).*\(1, 3\)"),
-            ({"a": (1, 2), "b": (3,)}, r"'b'.*\(2,\).*\(3,\)"),
-        ],
-    )
-    def test_a_shape_that_does_not_fit_is_an_error(
-        self, graph: Graph, shapes: dict[str, tuple[int, ...]], text: str
-    ) -> None:
-        with pytest.raises(InvalidArgumentError, match=text):
-            armpy.optimize(graph, ["CpuRef"], shapes=shapes)
 
     def test_shapes_that_depend_on_elements_are_an_error(self) -> None:
         net = Network()

@@ -21,7 +21,7 @@ from armpy.errors import InvalidArgumentError, ParserError
 from armpy.ops.operation import Array
 from armpy.store.archive.signing import generate_keys, key_text, sign
 from armpy_testing.models.networks import placement_of
-from armpy_testing.systems import NEEDS_OWNERS, NEEDS_REPLACEABLE_FILES
+from armpy_testing.systems import NEEDS_OWNERS
 
 pytest.importorskip("numba", reason="Numba is not installed")
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
@@ -230,18 +230,6 @@ def test_code_is_checked_at_every_start_also_if_the_file_seems_the_same(
     np.testing.assert_array_equal(outputs(armpy.load(place)), DOUBLED)  # it is compiled anew
     assert "the checksum of section 'programs/0/code' is wrong" in caplog.text
     assert not loads
-
-
-@NEEDS_REPLACEABLE_FILES
-def test_a_file_that_is_replaced_while_a_model_runs_changes_nothing(
-    made: Signed, place: Path
-) -> None:
-    with armpy.load(place) as model:
-        other = place.with_name("other")
-        other.write_bytes(b"nothing")
-        other.replace(place)
-        output = model(VALUES)
-        np.testing.assert_array_equal(output, DOUBLED)
 
 
 RUN = """

@@ -31,7 +31,7 @@ from armpy.errors import (
 )
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.model import Model
-from armpy_testing.backends.device_memory import DeviceBackend, Memory
+from armpy_testing.backends.device_memory import DeviceBackend
 from armpy_testing.backends.fake_backends import (
     FakeBackend,
     FakeFactory,
@@ -42,7 +42,7 @@ from armpy_testing.backends.fake_backends import (
     runtime_of,
 )
 from armpy_testing.backends.slow_backend import SlowBackend
-from armpy_testing.models.networks import chain, floats, placement_of
+from armpy_testing.models.networks import chain, floats
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(0, 1, 2, 3)
@@ -206,18 +206,6 @@ class TestExternalMemory:
             with pytest.raises(InvalidArgumentError, match=r"external_memory.*create_working_mem"):
                 call()
         assert backend.memory.most_bytes == 0
-
-
-class TestWorkingMemory:
-    """None is made at load."""
-
-    def test_a_device_that_is_full_fails_executions_instead_of_losing_layers(self) -> None:
-        backend = DeviceBackend(memory=Memory(0))
-        runtime = runtime_of(backend)
-        model = Model(chain(), runtime)
-        assert set(placement_of(model).layers_by_backend) == {"Npu"}
-        with pytest.raises(MemoryLimitError, match="the device is full"):
-            model(X)
 
 
 class TestQuotas:

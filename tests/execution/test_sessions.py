@@ -27,7 +27,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.model.compile_targets import check_targets, known_targets, targets_of
+from armpy.model.compile_targets import check_targets, known_targets
 from armpy.ops import Softmax
 from armpy.plugins import BackendProxy
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
@@ -161,14 +161,6 @@ class Compiling(FakeBackend):
 
 def backend(backend_id: str, programs: IPrograms | None) -> BackendProxy:
     return BackendProxy(Compiling(backend_id, programs))
-
-
-def test_programs_are_for_this_machine_unless_a_backend_says_more() -> None:
-    assert targets_of(backend("Plain", Programs())) == ("host",)
-
-
-def test_a_backend_that_saves_nothing_has_no_targets() -> None:
-    assert targets_of(backend("None", None)) == ()
 
 
 def test_targets_are_those_of_all_backends() -> None:

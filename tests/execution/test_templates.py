@@ -13,7 +13,7 @@ import pytest
 import armpy
 from armpy.backend import Capabilities, Capability
 from armpy.core.symbolic import SymbolicTrace
-from armpy.errors import InvalidArgumentError, MemoryLimitError
+from armpy.errors import MemoryLimitError
 from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.execution.memory.idle_release import watchdog
 from armpy.execution.programs.compiled_program import SizedNetwork
@@ -390,11 +390,3 @@ def test_more_memory_than_is_allowed_is_an_error_as_ever() -> None:
     assert is_resized(model)
     with pytest.raises(MemoryLimitError, match="needs too much memory"):
         model(values(5000, net))
-
-
-def test_shapes_that_do_not_fit_are_refused_as_ever() -> None:
-    net = perceptron()
-    model = warmed(net, 2, 3)
-    model(values(30, net))
-    with pytest.raises(InvalidArgumentError, match=r"\(\?, 16\); got \(30, 17\)"):
-        model(np.zeros((30, 17), np.float32))

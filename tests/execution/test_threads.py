@@ -25,7 +25,7 @@ from armpy_testing.backends.fake_backends import (
     runtime_of,
 )
 from armpy_testing.models.networks import ADD, chain, diamond, f32, floats
-from armpy_testing.threads import THREADS, TIMEOUT_SECONDS, in_threads
+from armpy_testing.threads import THREADS, in_threads
 
 
 @pytest.mark.sampled(2)
@@ -151,34 +151,6 @@ def test_networks_are_loaded_and_unloaded_side_by_side() -> None:
 
     assert in_threads(work) == []
     assert sorted(ids) == list(range(THREADS * 10))
-
-
-def test_an_execution_under_way_outlives_its_network() -> None:
-    began, unloaded = threading.Event(), threading.Event()
-
-    class Waiting(CountingManager):
-        def acquire(self) -> None:
-            began.set()
-            assert unloaded.wait(TIMEOUT_SECONDS)
-
-        def release(self) -> None:
-            pass
-
-    runtime = runtime_of(FakeBackend(memory_manager=Waiting()))
-    network = runtime.load_network(chain(1))
-    results: list[dict[str, object]] = []
-    thread = threading.Thread(
-        target=lambda: results.append(
-            dict(runtime.enqueue_workload(network, {"x": floats(0, 0, 0, 0)}))
-        ),
-        daemon=True,
-    )
-    thread.start()
-    assert began.wait(TIMEOUT_SECONDS)
-    runtime.unload_network(network)
-    unloaded.set()
-    thread.join(TIMEOUT_SECONDS)
-    np.testing.assert_array_equal(results[0]["y"], [1, 1, 1, 1])
 
 
 # Models in sub-interpreters

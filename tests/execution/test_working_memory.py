@@ -447,20 +447,6 @@ def run_dense(model: Model) -> None:
 # Given back when it is unused
 
 
-def test_a_watchdog_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_watchdog(monkeypatch, release_after_s=0.02)
-    allocator = Counting()
-    (model,) = models_from(allocator, 1024)
-    call(model)
-    waiting = threading.Event()
-    for _ in range(6000):
-        if not allocator.used_bytes:
-            break
-        waiting.wait(0.01)
-    assert allocator.used_bytes == 0
-    call(model)
-
-
 def test_the_watchdog_comes_again_after_it_could_not_look(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

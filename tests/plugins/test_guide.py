@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
-import shutil
 import weakref
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,13 +28,11 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Convolution2d
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.plugins import BackendRegistry
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import Handles, Outputs, registry_of
 from armpy_testing.models.networks import ADD, f32, floats
-from armpy_testing.systems import NEEDS_SO_LIBRARIES
-from tests.support.compiled_modules import compile_backend
 
 
 class Recorder(ReferenceBackend):
@@ -254,68 +248,3 @@ def test_layer_support_is_given_the_operation_its_tensors_and_what_is_constant()
     assert (inputs[1].shape, inputs[1].quantization) == ((2, 3, 3, 1), of_channels)
     assert inputs[1].is_constant
     assert [*outputs] == [output_info]
-
-
-VALID = [
-    "Arm_GpuAcc_backend.so",
-    "Arm_GpuAcc_backend.so.1",
-    "Arm_GpuAcc_backend.so.1.2",
-    "Arm_GpuAcc_backend.so.1.2.3",
-    "Arm_GpuAcc_backend.so.10.1.27",
-    "Arm123_GpuAcc_backend.so",
-    "Arm_GpuAcc456_backend.so",
-    "Arm_CpuAcc_backend.so",
-]
-NOT_VALID = [
-    "Arm_GpuAcc_backend.so.10.1.33.",
-    "Arm_GpuAcc_backend.so.3.4..5",
-    "Arm_GpuAcc_backend.so.1,1.1",
-    "Arm%Co_GpuAcc_backend.so",
-    "Arm_Gpu.Acc_backend.so",
-    "GpuAcc_backend.so",
-    "_GpuAcc_backend.so",
-    "Arm__backend.so",
-    "Arm_GpuAcc.so",
-    "__backend.so",
-    "__.so",
-    "Arm_GpuAcc_backend",  # as a file; a folder of this name is a package
-    "Arm_GpuAcc_backend_v1.2.so",
-]
-LINKS = {
-    "Arm_CpuAcc_backend.so.1": "Arm_CpuAcc_backend.so",
-    "Arm_CpuAcc_backend.so.1.2": "Arm_CpuAcc_backend.so.1",
-    "Arm_CpuAcc_backend.so.1.2.3": "Arm_CpuAcc_backend.so.1.2",
-}
-
-
-@pytest.mark.slow
-def test_libraries_of_valid_names_are_loaded_and_others_are_not(tmp_path: Path) -> None:
-    stems = {name.partition(".")[0] for name in VALID}
-    libraries = {stem: compile_backend(tmp_path / "made", stem, "Npu") for stem in stems}
-    for number, name in enumerate((*VALID, *NOT_VALID)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        library = libraries.get(name.partition(".")[0], libraries["Arm_GpuAcc_backend"])
-        shutil.copy(library, folder / name)
-        with closing(BackendRegistry.discover(PluginOptions(folder))) as registry:
-            ids = {backend.get_id() for backend in registry.available()}
-        assert ("Npu" in ids) == (name in VALID), name
-
-
-@NEEDS_SO_LIBRARIES
-def test_the_guides_table_of_names(tmp_path: Path) -> None:
-    a, b = tmp_path / "pathA", tmp_path / "pathB"
-    a.mkdir()
-    b.mkdir()
-    for name in (*VALID, *NOT_VALID):
-        (a / name).touch()
-    for link, target in LINKS.items():
-        os.symlink(target, a / link)
-    os.symlink("nothing", a / "Arm_no_backend.so")
-    (b / "Arm_GpuAcc_backend.so").touch()  # the id shows that it is the same backend
-    found = BackendRegistry.discover(PluginOptions([str(a), str(b)])).candidates
-    entries = [Path(candidate.entry) for candidate in found if candidate.entry]
-    assert [entry.relative_to(tmp_path).as_posix() for entry in entries] == [
-        *sorted(f"pathA/{name}" for name in VALID),
-        "pathB/Arm_GpuAcc_backend.so",
-    ]
