@@ -48,25 +48,7 @@ FLOAT_OPERATIONS = [
 QUANTIZED_OPERATIONS = [
     operation for operation in FLOAT_OPERATIONS if not operation.name.startswith(("FLOOR", "TRUNC"))
 ]
-BYTE_FUNCTIONS = [
-    ops.UnaryOperation.ABS,
-    ops.UnaryOperation.EXP,
-    ops.UnaryOperation.SQRT,
-    ops.UnaryOperation.RSQRT,
-    ops.UnaryOperation.NEG,
-    ops.UnaryOperation.LOG,
-    ops.UnaryOperation.SIN,
-    ops.UnaryOperation.CEIL,
-    ops.UnaryOperation.COS,
-    ops.UnaryOperation.FLOOR,
-    ops.UnaryOperation.ROUND,
-    ops.UnaryOperation.SQUARE,
-]
-FLOAT_FUNCTIONS = [
-    *BYTE_FUNCTIONS,
-    *(ops.UnaryOperation[name] for name in ("ERF", "RECIPROCAL", "SIGN", "ATAN")),
-]
-"""Functions of two numbers and of one that NumbaAcc computes."""
+"""Functions of two numbers that NumbaAcc computes."""
 
 
 def random_array(info: TensorInfo, rng: np.random.Generator) -> Array:

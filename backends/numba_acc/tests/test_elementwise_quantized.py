@@ -9,7 +9,6 @@ from armpy.types import DataType
 
 from .one_layer import (
     BROADCASTS,
-    BYTE_FUNCTIONS,
     QUANTIZED_OPERATIONS,
     check_layer,
     quantized,
@@ -44,29 +43,12 @@ def test_binary_operations_of_all_pairs_of_bytes(
     check_layer(ops.ElementwiseBinary(operation), infos, output, given=operands)
 
 
-def test_sums_whose_halves_are_exact_are_rounded_as_the_reference_does() -> None:
-    every = np.arange(-128, 128).astype(np.int8)
-    infos = [quantized((256, 1), S8, 0.5, 3), quantized((1, 256), S8, 0.5, -8)]
-    operands = [every.reshape(256, 1), every.reshape(1, 256)]
-    operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
-    check_layer(operation, infos, quantized(None, S8, 1.0, 5), Tolerance(), operands)
-
-
 @pytest.mark.parametrize(
     "operation", [ops.BinaryOperation.MAXIMUM, ops.BinaryOperation.MINIMUM], ids=lambda o: o.name
 )
 def test_bytes_of_one_quantization_are_chosen_exactly(operation: ops.BinaryOperation) -> None:
     info = quantized((5, 77), S8, 0.02, 3)
     check_layer(ops.ElementwiseBinary(operation), [info, info], info, Tolerance())
-
-
-@pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
-def test_unary_operations_of_bytes(data_type: DataType) -> None:
-    low = data_type.integer_range[0]
-    info = quantized((2, 1000), data_type, 0.03, low + 40)
-    for operation in BYTE_FUNCTIONS:
-        output = quantized(None, data_type, 0.05, low + 90)
-        check_layer(ops.ElementwiseUnary(operation), [info], output)
 
 
 EXACT_OPERATIONS = [ops.BinaryOperation.MUL, ops.BinaryOperation.SQUARED_DIFFERENCE]

@@ -18,7 +18,6 @@ from armpy.tensor import Quantization
 from armpy_conformance.comparison.seeded_values import HOSTILE
 
 from .one_layer import (
-    FLOAT_FUNCTIONS,
     FLOAT_OPERATIONS,
     isas_for,
     network_of,
@@ -65,11 +64,6 @@ def unlike(number: float, *shape: int) -> Array:
     return array
 
 
-@pytest.mark.parametrize("kind", FLOAT_FUNCTIONS, ids=lambda kind: kind.name)
-def test_functions_of_one_number(kind: ops.UnaryOperation) -> None:
-    check(ops.ElementwiseUnary(kind), [HOSTILE], TensorInfo(HOSTILE.shape, F32), ELEMENTWISE)
-
-
 def test_sines_of_any_angle_are_as_the_mathematics_library_has_them() -> None:
     angles = np.array([1e5, 1.3e8, -1.4e8, 1e20, -1e20, 3.4e38, 2.0**100, 0.5], np.float32)
     for kind, function in (("SIN", math.sin), ("COS", math.cos)):
@@ -82,24 +76,11 @@ def test_sines_of_any_angle_are_as_the_mathematics_library_has_them() -> None:
             np.testing.assert_allclose(sines, expected, rtol=0, atol=2e-7)
 
 
-@pytest.mark.parametrize("function", ops.ActivationFunction, ids=lambda kind: kind.name)
-def test_activations(function: ops.ActivationFunction) -> None:
-    operation = ops.Activation(function, 6.0, 0.5)
-    check(operation, [HOSTILE], TensorInfo(HOSTILE.shape, F32), ELEMENTWISE)
-
-
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", FLOAT_OPERATIONS, ids=lambda kind: kind.name)
 def test_functions_of_all_pairs(kind: ops.BinaryOperation) -> None:
     info = TensorInfo(FIRST.shape, F32)
     check(ops.ElementwiseBinary(kind), [FIRST, SECOND], info, ELEMENTWISE)
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("kind", ops.ComparisonOperation, ids=lambda kind: kind.name)
-def test_comparisons_of_all_pairs(kind: ops.ComparisonOperation) -> None:
-    info = TensorInfo(FIRST.shape, DataType.BOOLEAN)
-    check(ops.Comparison(kind), [FIRST, SECOND], info, None)
 
 
 def test_fused_clamps_and_slopes_keep_what_is_no_number() -> None:

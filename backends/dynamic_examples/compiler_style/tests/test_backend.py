@@ -63,21 +63,6 @@ def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> No
     assert result.is_passed, (result.shortcomings, result.problems)
 
 
-def test_a_compiled_file_brings_its_programs_and_leaves_the_rest_as_it_was(tmp_path: Path) -> None:
-    net = Network("both")
-    x = net.input("x", TensorInfo((1, 2), DataType.FLOAT32))
-    net.output("y", dense(net, net.add(RELU, x, name="alone"), 2, 2, "dense"))
-    saved = Model(net)
-    saved.save(tmp_path / "both.armpy")
-    loaded = load(tmp_path / "both.armpy")
-    row = np.array([[3, -3]], np.float32)
-    np.testing.assert_array_equal(loaded(row), saved(row))
-    assert placed(loaded) == placed(saved)
-    placement = loaded.placement
-    assert placement is not None
-    assert [use.is_hit for use in placement.cache_uses] == [True]
-
-
 def test_a_program_of_another_version_is_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

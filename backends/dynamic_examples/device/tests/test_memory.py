@@ -109,25 +109,6 @@ def test_an_unmap_without_a_map_is_an_error(factory: DeviceHandleFactory) -> Non
         factory.create_tensor_handle(INFO, NO_MEMORY).unmap()
 
 
-def test_tensors_of_an_arena_lie_where_they_were_planned(
-    device: Device, factory: DeviceHandleFactory
-) -> None:
-    arena = factory.create_arena(128)
-    assert arena is not None
-    first = arena.create_tensor_handle(INFO, (0, 1), 0)
-    beside = arena.create_tensor_handle(INFO, (1, 2), 64)
-    later = arena.create_tensor_handle(INFO, (2, 3), 0)
-    first.copy_in_from(np.full(4, 1, np.float32))
-    beside.copy_in_from(np.full(4, 2, np.float32))
-    assert elements(later) == [1, 1, 1, 1]
-    assert device.allocated_bytes == 128
-    arena.release()
-    with pytest.raises(BackendError, match="the arena was released"):
-        arena.create_tensor_handle(INFO, (3, 4), 0)
-    del first, beside, later
-    assert device.allocated_bytes == 0
-
-
 def test_a_constant_is_uploaded_once_for_any_number_of_executions(
     device: Device, factory: DeviceHandleFactory
 ) -> None:
@@ -176,23 +157,6 @@ def test_an_allocator_of_other_memory_is_refused_with_the_reason() -> None:
         ExampleDeviceBackend().use_custom_memory_allocator(Protected())
 
 
-def test_host_memory_is_used_where_it_lies(device: Device, factory: DeviceHandleFactory) -> None:
-    source, target = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
-    handles = []
-    for array in (source, target):
-        memory = ExternalMemory(MemorySource.MALLOC, 16, array.view(np.uint8))
-        assert factory.can_import(INFO, memory)
-        handles.append(factory.import_memory(INFO, memory, write=array is target))
-    layer = workload(device)
-    layer.execute([handles[0], handles[0]], [handles[1]])
-    assert target.tolist() == [0, 2, 4, 6]
-    assert transfers(device) == (0, 0)
-    for handle in handles:
-        factory.unimport(handle)
-    with pytest.raises(ValueError, match="reshape"):
-        handles[1].map()
-
-
 def test_memory_is_refused_that_is_too_small_not_aligned_or_not_writable(
     factory: DeviceHandleFactory,
 ) -> None:
@@ -223,23 +187,6 @@ def test_memory_that_cannot_be_mapped_is_not_exported(factory: DeviceHandleFacto
     handle = factory.create_tensor_handle(INFO, NO_MEMORY)
     with pytest.raises(MemoryExportError, match="the device's memory is not of this kind"):
         handle.export_memory(MemorySource.SHARED_MEMORY)
-
-
-@needs_memfd
-def test_what_one_device_exports_another_one_uses_where_it_lies() -> None:
-    device = Device(1 << 16, is_mappable=True)
-    factory = factory_of(ExampleDeviceBackend(device))
-    factory.create_constant_handle(INFO, np.zeros(4, np.float32))
-    handle = factory.create_tensor_handle(INFO, NO_MEMORY)
-    handle.copy_in_from(np.full(4, 3, np.float32))
-    other = Device(1 << 16)
-    importing = factory_of(ExampleDeviceBackend(other))
-    imported = importing.import_memory(INFO, handle.export_memory(MemorySource.SHARED_MEMORY))
-    output = importing.create_tensor_handle(INFO, NO_MEMORY)
-    workload(other).execute([imported, imported], [output])
-    assert elements(output) == [6, 6, 6, 6]
-    assert transfers(device) == (1 + 1, 0)
-    assert transfers(other) == (0, 1)
 
 
 @needs_memfd

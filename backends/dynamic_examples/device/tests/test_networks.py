@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,20 +12,16 @@ import pytest
 from armpy_example_device import Device, ExampleDeviceBackend
 from armpy_example_device.queue import Command, Completion
 
-from armpy import DataType, ExternalMemory, Model, Network, TensorInfo
-from armpy.backend import Cancellation, MemorySource, cancellable
+from armpy import DataType, Model, Network, TensorInfo
 from armpy.errors import (
-    BackendError,
-    ExecutionCancelledError,
     ExecutionTimeoutError,
     MemoryLimitError,
 )
-from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.ops import (
     Activation,
     ActivationFunction,
     ElementwiseUnary,
-    FullyConnected,
     UnaryOperation,
 )
 from armpy.plugins import BackendRegistry
@@ -136,98 +130,11 @@ def test_twenty_layers_of_a_megabyte_need_two_on_the_device_and_none_on_the_host
     assert device.counters.most_bytes_allocated == 2 * MIB
 
 
-def test_layers_that_a_full_device_has_no_memory_for_move_and_the_report_says_why(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    device = Device(MIB)
-    properties = NetworkProperties(on_failure="next")
-    model = Model(chain(*[RELU] * 20, size=MIB // 4), runtime_on(device), properties=properties)
-    with caplog.at_level(logging.WARNING, "armpy"):
-        np.testing.assert_array_equal(model(np.full(MIB // 4, -1, np.float32)), 0)
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {OTHER: 20}
-    (text,) = {r.text for r in model.placement.refusals if r.backend == DEVICE}
-    assert "the device is out of memory. Expected 2097152 bytes in one piece" in text
-    assert "the device is out of memory" in caplog.text
-    assert device.allocated_bytes == 0
-    np.testing.assert_array_equal(model(np.full(MIB // 4, -1, np.float32)), 0)
-
-
-def test_a_device_that_is_full_later_is_a_typed_error_and_the_network_goes_on(
-    device: Device,
-) -> None:
-    model = Model(chain(RELU, NEG, RELU), runtime_on(device))
-    assert model(X).tolist() == [0, 0, 0, 0]
-    device.faults.add("out_of_memory")
-    with pytest.raises(MemoryLimitError, match=r"ExampleDevice.* the device is out of memory"):
-        model.create_working_memory()  # for which what idles was given back, too
-    with pytest.raises(MemoryLimitError, match="the device is out of memory"):
-        model(X)
-    device.faults.clear()
-    assert model(X).tolist() == [0, 0, 0, 0]
-
-
-def test_a_command_that_fails_is_an_error_with_the_layer_s_name_and_the_network_goes_on(
-    device: Device,
-) -> None:
-    model = Model(chain(RELU), runtime_on(device))
-    device.faults.add("fail:1")
-    with pytest.raises(BackendError, match=r"ExampleDevice / .*: the device reports a failure"):
-        model(X)
-    assert model(X).tolist() == [0, 2, 0, 4]
-
-
-@pytest.mark.parametrize("fault", ["fail:1", "fail:2"])
-def test_a_command_that_fails_is_done_again_elsewhere_if_the_caller_allows_it(
-    device: Device, fault: str
-) -> None:
-    properties = NetworkProperties(on_failure="next")
-    model = Model(chain(RELU, NEG, RELU, NEG), runtime_on(device), properties=properties)
-    device.faults.add(fault)
-    assert model(X).tolist() == [0, 0, 0, 0]
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {OTHER: 4}
-    assert model(-X).tolist() == [0, 0, 0, 0]
-
-
-def test_a_device_that_is_full_later_leaves_its_layers_to_others_if_the_caller_allows_it(
-    device: Device,
-) -> None:
-    properties = NetworkProperties(on_failure="next")
-    model = Model(chain(RELU, NEG, NEG), runtime_on(device), properties=properties)
-    model.free_working_memory()
-    device.faults.add("out_of_memory")
-    assert model(X).tolist() == [0, 2, 0, 4]
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {OTHER: 3}
-
-
 def test_a_device_that_lies_is_noticed_by_its_answer(device: Device) -> None:
     model = Model(chain(RELU), runtime_on(device))
     device.faults.add("wrong:1")
     assert model(X).tolist() != [0, 2, 0, 4]
     assert model(X).tolist() == [0, 2, 0, 4]
-
-
-def test_an_execution_on_a_device_that_hangs_can_be_cancelled(device: Device) -> None:
-    model = Model(chain(RELU), runtime_on(device))
-    device.faults.add("hang:1")
-    cancellation = Cancellation()
-    threading.Timer(0.05, cancellation.cancel).start()
-    with pytest.raises(ExecutionCancelledError), cancellable(cancellation):
-        model(X)
-    assert model(X).tolist() == [0, 2, 0, 4]
-
-
-def test_an_execution_that_was_started_leaves_the_host_free(device: Device) -> None:
-    model = Model(chain(RELU, RELU), runtime_on(device))
-    other = Model(chain(NEG), runtime_on(Device(MIB)))
-    execution = model.bind({"x": X})
-    with held(device):
-        future = execution.start()
-        assert other(X).tolist() == [1, -2, 3, -4]
-        assert not future.done()
-    assert future.result(10)["y"].tolist() == [0, 2, 0, 4]
 
 
 def test_an_execution_that_hangs_ends_at_its_deadline(device: Device) -> None:
@@ -252,34 +159,6 @@ def test_layers_that_follow_each_other_are_under_way_at_once(device: Device) -> 
         device.queue.submit = watched  # type: ignore[method-assign]
         assert model(X).tolist() == [0, 2, 0, 4]
         assert may_go_on.is_set()  # else the device ran the first layer after its time-out
-
-
-def test_arrays_of_the_caller_s_are_used_where_they_lie_if_the_network_says_so(
-    device: Device,
-) -> None:
-    properties = NetworkProperties(
-        input_source=MemorySource.MALLOC, output_source=MemorySource.MALLOC
-    )
-    model = Model(chain(RELU, RELU), runtime_on(device), properties=properties)
-    y = np.zeros_like(X)
-    with counted(device) as transfers:
-        model.run({"x": X}, {"y": y})
-    assert y.tolist() == [0, 2, 0, 4]
-    assert transfers == [0, 0]
-
-
-def test_inputs_and_outputs_in_shared_memory_make_no_transfers(device: Device) -> None:
-    model = Model(chain(RELU, RELU), runtime_on(device))
-    source, target = ExternalMemory.shared(X.nbytes), ExternalMemory.shared(X.nbytes)
-    input_view, output_view = (memory.map().view(np.float32) for memory in (source, target))
-    inputs = model.import_inputs({"x": source})
-    outputs = model.import_outputs({"y": target})
-    for factor in (1, 2):
-        input_view[:] = factor * X
-        with counted(device) as transfers:
-            model.run(inputs, outputs)
-        assert transfers == [0, 0]
-        assert output_view.tolist() == [0, 2 * factor, 0, 4 * factor]
 
 
 def test_a_runtime_s_options_make_its_device() -> None:
@@ -319,20 +198,3 @@ def counters_of(runtime: Runtime, network_id: int) -> dict[str, float]:
     profiler = runtime.get_profiler(network_id)
     assert profiler is not None
     return {c.name: c.value for c in profiler.counters if c.backend == DEVICE}
-
-
-def test_a_network_that_has_gone_leaves_nothing_on_the_device(device: Device) -> None:
-    weights = np.ones((4, 4), np.float32)
-    net = Network("dense")
-    x = net.input("x", TensorInfo((1, 4), DataType.FLOAT32))
-    net.output("y", net.add(FullyConnected(), x, net.constant(weights, name="weights")))
-    model = Model(net, runtime_on(device))
-    with counted(device) as transfers:
-        for _ in range(3):
-            assert model(X.reshape(1, 4)).tolist() == [[2, 2, 2, 2]]
-    assert transfers == [3, 3]  # and the weights never again
-    assert device.allocated_bytes > 0
-    model.close()
-    del model
-    gc.collect()
-    assert device.allocated_bytes == 0
