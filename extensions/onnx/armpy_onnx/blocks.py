@@ -14,8 +14,12 @@ from armpy.ops.backend_internal import UnfitGraph
 from armpy.ops.control_flow import If
 from armpy.ops.elementwise import (
     BinaryOperation,
+    Comparison,
+    ComparisonOperation,
     ElementwiseBinary,
     ElementwiseUnary,
+    LogicalBinary,
+    LogicalBinaryOperation,
     UnaryOperation,
 )
 from armpy.ops.generation import Fill, Range
@@ -136,6 +140,17 @@ def binary(node: Node, operation: BinaryOperation, lhs: Value | float, rhs: Valu
     elif not isinstance(rhs, Value):
         rhs = node.like(lhs, rhs)
     return node.layer(ElementwiseBinary(operation), lhs, rhs)
+
+
+def compared(node: Node, relation: ComparisonOperation, lhs: Value, rhs: Value | float) -> Value:
+    """Whether a relation holds for each element; the second one may be a number, as in `binary`."""
+    other = rhs if isinstance(rhs, Value) else node.like(lhs, rhs)
+    return node.layer(Comparison(relation), lhs, other)
+
+
+def both(node: Node, lhs: Value, rhs: Value) -> Value:
+    """Whether two conditions hold."""
+    return node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_AND), lhs, rhs)
 
 
 def unary(node: Node, operation: UnaryOperation, value: Value) -> Value:

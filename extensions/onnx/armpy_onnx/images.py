@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from armpy.core.dataclass import dataclass
+from armpy.core.numerics.rounding import Int64Array
 from armpy.graph import Value
 from armpy.ops.shapes import Padding, PaddingSpec
-from armpy_onnx.blocks import reshaped, transposed
+from armpy_onnx.blocks import check_table, reshaped, transposed
 from armpy_onnx.node import Node
 
 Pads = tuple[tuple[int, int], ...]
@@ -80,6 +84,15 @@ class WindowAttributes:
         pairs = zip(self.kernel, self.dilation, strict=True)
         return tuple((kernel - 1) * dilation + 1 for kernel, dilation in pairs)
 
+    def counts(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Return how many windows there are along each axis of an image."""
+        return tuple(
+            (size + sum(pads) - extent) // stride + 1
+            for size, pads, extent, stride in zip(
+                sizes, self.pads, self.extents, self.stride, strict=True
+            )
+        )
+
     def with_pads(self, pads: Sequence[tuple[int, int]]) -> WindowAttributes:
         """The same windows with other padding."""
         return WindowAttributes(self.kernel, self.stride, self.dilation, tuple(pads))
@@ -133,6 +146,31 @@ def window_attributes(
     dilation = per_axis(node, "dilations", rank, 1, (1,) * rank)
     windows = WindowAttributes(shape, stride, dilation, ((0, 0),) * rank)
     return windows.with_pads(_pads(node, sizes, windows))
+
+
+def window_places(
+    node: Node, windows: WindowAttributes, sizes: Sequence[int]
+) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    """Places of windows' elements in a flat image, and which lie inside of it.
+
+    Returns
+    -------
+    ndarray, int64, shape (counts..., kernel...)
+        0 outside of the image.
+    ndarray, bool, of that shape
+    """
+    counts, rank = windows.counts(sizes), len(sizes)
+    check_table(node, (*counts, *windows.kernel))
+    places, inside = np.zeros((1,) * 2 * rank, np.int64), np.ones((1,) * 2 * rank, np.bool_)
+    for axis, size in enumerate(sizes):
+        starts = np.arange(counts[axis]) * windows.stride[axis] - windows.pads[axis][0]
+        along = np.add.outer(starts, np.arange(windows.kernel[axis]) * windows.dilation[axis])
+        shape = [1] * 2 * rank
+        shape[axis], shape[rank + axis] = along.shape
+        along = along.reshape(shape)
+        places = places * size + along
+        inside = inside & (along >= 0) & (along < size)
+    return np.where(inside, places, 0), inside
 
 
 def per_axis(

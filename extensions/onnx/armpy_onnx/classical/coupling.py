@@ -13,10 +13,7 @@ from armpy.graph.network import Network, OperatorBuilder
 from armpy.ops.control_flow import While
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
-    LogicalBinary,
-    LogicalBinaryOperation,
     Select,
     UnaryOperation,
 )
@@ -25,6 +22,8 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_onnx.blocks import (
     binary,
+    both,
+    compared,
     filled,
     gathered,
     joined,
@@ -105,11 +104,8 @@ def _quadratic_form(node: Node, shares: Value, num_classes: int) -> Value:
 
 def _condition(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     number, is_open = values[:2]
-    is_early = node.layer(
-        Comparison(ComparisonOperation.LESS), number, node.like(number, _MOST_TURNS)
-    )
-    both = LogicalBinary(LogicalBinaryOperation.LOGICAL_AND)
-    return (node.layer(both, is_early, is_open),)
+    is_early = compared(node, ComparisonOperation.LESS, number, _MOST_TURNS)
+    return (both(node, is_early, is_open),)
 
 
 def _turn(node: Node, values: Sequence[Value]) -> Sequence[Value]:
@@ -130,7 +126,7 @@ def _turn(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     errors = unary(node, UnaryOperation.ABS, binary(node, BinaryOperation.SUB, slopes, height))
     error = reduced(node, ReduceOperation.MAX, errors, (1,), True)
     limit = node.like(error, np.float32(_TOLERANCE) / np.float32(num_classes))
-    is_open = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), error, limit)
+    is_open = compared(node, ComparisonOperation.GREATER_OR_EQUAL, error, limit)
     swept = _sweep(node, shares, slopes, height, matrix)
     return (
         binary(node, BinaryOperation.ADD, number, 1),

@@ -10,14 +10,13 @@ from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
     Select,
     UnaryOperation,
 )
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, ReduceOperation
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, gathered, joined, reduced, unary
+from armpy_onnx.blocks import binary, compared, gathered, joined, reduced, unary
 from armpy_onnx.node import Node, NodeData
 
 _LEAST_SCORE = 1e-7
@@ -51,12 +50,10 @@ def _softmax_zero(node: Node, scores: Value) -> Value:
     least = unary(node, UnaryOperation.EXP, unary(node, UnaryOperation.NEG, best))
     small = binary(node, BinaryOperation.MUL, scores, least)
     size = unary(node, UnaryOperation.ABS, scores)
-    counts = node.layer(
-        Comparison(ComparisonOperation.GREATER), size, node.like(size, _LEAST_SCORE)
-    )
+    counts = compared(node, ComparisonOperation.GREATER, size, _LEAST_SCORE)
     parts = node.layer(Select(), counts, power, small)
     total = reduced(node, ReduceOperation.SUM, parts, (1,), True)
-    is_zero = node.layer(Comparison(ComparisonOperation.EQUAL), total, node.like(total, 0))
+    is_zero = compared(node, ComparisonOperation.EQUAL, total, 0)
     shares = binary(node, BinaryOperation.DIV, parts, total)
     return node.layer(Select(), is_zero, node.like(shares, 0.5), shares)
 
@@ -104,7 +101,7 @@ def best_labels(node: Node, scores: Value, labels: Labels) -> Value:
 
 def labels_above(node: Node, scores: Value, limit: float, labels: Labels) -> Value:
     """The second label where the only score is above a limit, else the first, (n,)."""
-    is_above = node.layer(Comparison(ComparisonOperation.GREATER), scores, node.like(scores, limit))
+    is_above = compared(node, ComparisonOperation.GREATER, scores, limit)
     numbers = reduced(
         node, ReduceOperation.MAX, node.cast(is_above, DataType.SIGNED32), (1,), False
     )

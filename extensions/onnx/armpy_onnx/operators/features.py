@@ -11,7 +11,6 @@ import onnx
 from armpy.graph import Value
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
     LogicalBinary,
     LogicalBinaryOperation,
@@ -23,7 +22,9 @@ from armpy.ops.text import TableLookup
 from armpy.types import DataType
 from armpy_onnx.blocks import (
     binary,
+    both,
     check_table,
+    compared,
     demanded,
     filled,
     gathered,
@@ -50,11 +51,8 @@ def _array_feature_extractor(node: Node) -> Value:
 
 def _binarizer(node: Node) -> Value:
     value = node.value(0)
-    is_above = node.layer(
-        Comparison(ComparisonOperation.GREATER),
-        value,
-        node.like(value, node.real("threshold", 0.0)),
-    )
+    threshold = node.real("threshold", 0.0)
+    is_above = compared(node, ComparisonOperation.GREATER, value, threshold)
     return node.cast(is_above, node.type(0))
 
 
@@ -92,7 +90,7 @@ def _normalizer(node: Node) -> Value:
             UnaryOperation.SQRT,
             reduced(node, ReduceOperation.SUM, squares, (rank - 1,), True),
         )
-    is_zero = node.layer(Comparison(ComparisonOperation.EQUAL), size, node.like(size, 0))
+    is_zero = compared(node, ComparisonOperation.EQUAL, size, 0)
     size = node.layer(Select(), is_zero, node.like(size, 1), size)
     return binary(node, BinaryOperation.DIV, value, size)
 
@@ -108,11 +106,9 @@ def _imputer(node: Node) -> Value:
     if imputed.size not in node.shape(0)[-1:]:
         imputed = imputed[:1]  # for all features, as ONNX Runtime takes it
     if isinstance(replaced, float) and math.isnan(replaced):
-        is_missing = node.layer(Comparison(ComparisonOperation.NOT_EQUAL), value, value)
+        is_missing = compared(node, ComparisonOperation.NOT_EQUAL, value, value)
     else:
-        is_missing = node.layer(
-            Comparison(ComparisonOperation.EQUAL), value, node.like(value, replaced)
-        )
+        is_missing = compared(node, ComparisonOperation.EQUAL, value, replaced)
     return node.layer(Select(), is_missing, node.like(value, imputed), value)
 
 
@@ -139,12 +135,11 @@ def _equals(node: Node, value: Value, keys: Value) -> Value:
     shape = value.info.known_shape
     check_table(node, (*shape, *keys.info.known_shape))
     spread = reshaped(node, value, (*shape, 1))
-    is_equal = node.layer(Comparison(ComparisonOperation.EQUAL), spread, keys)
+    is_equal = compared(node, ComparisonOperation.EQUAL, spread, keys)
     if not value.info.data_type.is_float:
         return is_equal
-    odd = [node.layer(Comparison(ComparisonOperation.NOT_EQUAL), x, x) for x in (spread, keys)]
-    both = node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_AND), *odd)
-    return node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_OR), is_equal, both)
+    odd = [compared(node, ComparisonOperation.NOT_EQUAL, x, x) for x in (spread, keys)]
+    return node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_OR), is_equal, both(node, *odd))
 
 
 def _listed(node: Node, role: str) -> tuple[Value, DataType]:

@@ -8,7 +8,6 @@ from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
     ElementwiseBinary,
     ElementwiseUnary,
@@ -16,6 +15,7 @@ from armpy.ops.elementwise import (
     UnaryOperation,
 )
 from armpy.types import DataType
+from armpy_onnx.blocks import compared
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 _SELU = 1.67326319217681884765625, 1.05070102214813232421875
@@ -225,7 +225,7 @@ def _chosen(
     other: Value,
 ) -> Value:
     """Elements of `chosen` where a comparison with a number is true."""
-    is_so = node.layer(Comparison(comparison), value, node.like(value, limit))
+    is_so = compared(node, comparison, value, limit)
     return node.layer(Select(), is_so, chosen, other)
 
 

@@ -16,7 +16,7 @@ from armpy.graph.network import Network, OperatorBuilder
 from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax
 from armpy.ops.control_flow import If, While
 from armpy.ops.dense import BlockwiseFullyConnected, FullyConnected
-from armpy.ops.elementwise import BinaryOperation, Comparison, ComparisonOperation, Select
+from armpy.ops.elementwise import BinaryOperation, ComparisonOperation, Select
 from armpy.ops.indexing import ScatterNd, ScatterReduction
 from armpy.ops.operation import Array
 from armpy.ops.ordering import TopkV2
@@ -24,7 +24,17 @@ from armpy.ops.reduction import ReduceOperation
 from armpy.ops.slicing import Gather
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, filled, gathered, reduced, reshaped, scaled, split, taken
+from armpy_onnx.blocks import (
+    binary,
+    compared,
+    filled,
+    gathered,
+    reduced,
+    reshaped,
+    scaled,
+    split,
+    taken,
+)
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.quantized import real_elements, unpacked
 
@@ -105,10 +115,10 @@ def _quantized_moe(node: Node) -> Value:
         shares = binary(node, BinaryOperation.MUL, marks, others)
         if node.flag("normalize_routing_weights"):
             total = reduced(node, ReduceOperation.SUM, shares, (1,), True)
-            is_none = _compared(node, ComparisonOperation.EQUAL, total, 0)
+            is_none = compared(node, ComparisonOperation.EQUAL, total, 0)
             total = node.layer(Select(), is_none, node.like(total, np.inf), total)
             shares = binary(node, BinaryOperation.DIV, shares, total)
-    is_large = _compared(node, ComparisonOperation.GREATER, shares, _LEAST_SHARE)
+    is_large = compared(node, ComparisonOperation.GREATER, shares, _LEAST_SHARE)
     shares = node.layer(Select(), is_large, shares, node.like(shares, 0))
     return _mixed(node, x, shares, products)
 
@@ -152,8 +162,8 @@ def _by_expert(node: Node, chosen: Value, places: Value, experts: int) -> Value:
     """Numbers (tokens, experts) of the chosen experts, 0 of the others."""
     shape = (*chosen.info.known_shape, 1)
     numbers = node.constant(np.arange(experts))
-    equal = Comparison(ComparisonOperation.EQUAL)
-    is_chosen = node.layer(equal, reshaped(node, places, shape), numbers)
+    columns = reshaped(node, places, shape)
+    is_chosen = compared(node, ComparisonOperation.EQUAL, columns, numbers)
     spread = node.layer(Select(), is_chosen, reshaped(node, chosen, shape), node.like(chosen, 0))
     return reduced(node, ReduceOperation.SUM, spread, (1,), False)
 
@@ -188,7 +198,7 @@ def _add_one(node: Node, total: Value, share: Value, x: Value, outputs: Outputs)
         return [binary(inner, BinaryOperation.ADD, before, outputs(inner, rows, shares))]
 
     skip = _graph(node, inputs, lambda _, values: values[:1])
-    is_chosen = _compared(node, ComparisonOperation.GREATER, share, 0)
+    is_chosen = compared(node, ComparisonOperation.GREATER, share, 0)
     return node.layer(If(_graph(node, inputs, run), skip), is_chosen, *inputs)
 
 
@@ -204,7 +214,7 @@ def _add_some(node: Node, total: Value, share: Value, x: Value, outputs: Outputs
 
     def is_left(inner: Node, values: Sequence[Value]) -> Sequence[Value]:
         most = reduced(inner, ReduceOperation.MAX, values[1], (0,), True)
-        return [_compared(inner, ComparisonOperation.GREATER, most, 0)]
+        return [compared(inner, ComparisonOperation.GREATER, most, 0)]
 
     def run(inner: Node, values: Sequence[Value]) -> Sequence[Value]:
         before, shares, all_rows = values
@@ -212,7 +222,7 @@ def _add_some(node: Node, total: Value, share: Value, x: Value, outputs: Outputs
         largest, places = inner.layers(TopkV2(num_rows), [shares], infos)
         column, indices = (reshaped(inner, part, (num_rows, 1)) for part in (largest, places))
         products = outputs(inner, inner.layer(Gather(0), all_rows, places), column)
-        is_chosen = _compared(inner, ComparisonOperation.GREATER, column, 0)
+        is_chosen = compared(inner, ComparisonOperation.GREATER, column, 0)
         # Not left to the share of 0, as an expert that others have chosen may give infinities.
         updates = inner.layer(Select(), is_chosen, products, inner.like(products, 0))
         return [
@@ -279,10 +289,6 @@ def _gated(node: Node, inner: Node, value: Value) -> Value:
     linear = binary(inner, BinaryOperation.ADD, linear, node.real("activation_beta", 0.0))
     gate = _swish(inner, gate, node.real("activation_alpha", 1.0))
     return binary(inner, BinaryOperation.MUL, gate, linear)
-
-
-def _compared(node: Node, operation: ComparisonOperation, value: Value, number: float) -> Value:
-    return node.layer(Comparison(operation), value, node.like(value, number))
 
 
 # Weights

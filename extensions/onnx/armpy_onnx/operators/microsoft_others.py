@@ -16,10 +16,7 @@ from armpy.graph import Value
 from armpy.ops.cumulation import Cumulate
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
-    LogicalBinary,
-    LogicalBinaryOperation,
     Select,
     UnaryOperation,
 )
@@ -31,7 +28,9 @@ from armpy.ops.reduction import ReduceOperation
 from armpy.types import DataType
 from armpy_onnx.blocks import (
     binary,
+    both,
     check_table,
+    compared,
     gathered,
     joined,
     reduced,
@@ -40,19 +39,16 @@ from armpy_onnx.blocks import (
     transposed,
     unary,
 )
-from armpy_onnx.images import channels_first, channels_last, spatial_sizes, window_attributes
+from armpy_onnx.images import (
+    channels_first,
+    channels_last,
+    spatial_sizes,
+    window_attributes,
+    window_places,
+)
 from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy_onnx.operators import operator_of
 from armpy_onnx.operators.matrices import matrix_product
-
-
-def _compared(node: Node, relation: ComparisonOperation, lhs: Value, rhs: Value | float) -> Value:
-    other = rhs if isinstance(rhs, Value) else node.like(lhs, rhs)
-    return node.layer(Comparison(relation), lhs, other)
-
-
-def _both(node: Node, lhs: Value, rhs: Value) -> Value:
-    return node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_AND), lhs, rhs)
 
 
 def _conv_transpose(node: Node) -> Value:
@@ -85,10 +81,10 @@ def _crop_and_resize(node: Node) -> Value:
         moved = binary(node, BinaryOperation.MUL, width, node.like(boxes, shares * (size - 1)))
         start = binary(node, BinaryOperation.MUL, first, size - 1)
         line = binary(node, BinaryOperation.ADD, start, moved)
-        inside = _both(
+        inside = both(
             node,
-            _compared(node, ComparisonOperation.GREATER_OR_EQUAL, line, 0),
-            _compared(node, ComparisonOperation.LESS_OR_EQUAL, line, size - 1),
+            compared(node, ComparisonOperation.GREATER_OR_EQUAL, line, 0),
+            compared(node, ComparisonOperation.LESS_OR_EQUAL, line, size - 1),
         )
         if is_nearest:
             line = unary(node, UnaryOperation.FLOOR, binary(node, BinaryOperation.ADD, line, 0.5))
@@ -106,7 +102,7 @@ def _crop_and_resize(node: Node) -> Value:
     sampled = node.layer(GridSample(mode, GridPadding.BORDER, align_corners=True), images, grid)
     crops = channels_first(node, sampled, 2)
     other = node.like(crops, node.real("extrapolation_value", 0.0))
-    return node.layer(Select(), _both(node, *insides), crops, other)
+    return node.layer(Select(), both(node, *insides), crops, other)
 
 
 def _expand_dims(node: Node) -> Value:
@@ -194,39 +190,24 @@ def _max_pool_with_mask(node: Node) -> Value:
     """
     sizes, outer = spatial_sizes(node), node.shape(0)[:2]
     windows, masks = window_attributes(node, sizes), node.shape(1)
-    counts = [
-        (size + sum(pads) - extent) // step + 1
-        for size, pads, extent, step in zip(
-            sizes, windows.pads, windows.extents, windows.stride, strict=True
-        )
-    ]
+    counts, rank = windows.counts(sizes), len(sizes)
     if masks != (1, 1, *sizes):
         raise node.error("the mask has the wrong shape", expected=f"{(1, 1, *sizes)}", actual=masks)
     if min(counts) < 1 or max(windows.dilation) > 1:
         raise node.error("nothing is left of the image, or windows have gaps", actual=counts)
-    check_table(node, (*counts, *windows.kernel))
-    rank = len(sizes)
-    places, inside = np.zeros((1,) * 2 * rank, np.int64), np.ones((1,) * 2 * rank, np.bool_)
-    for axis, size in enumerate(sizes):
-        starts = np.arange(counts[axis]) * windows.stride[axis] - windows.pads[axis][0]
-        along = np.add.outer(starts, np.arange(windows.kernel[axis]))
-        shape = [1] * 2 * rank
-        shape[axis], shape[rank + axis] = along.shape
-        along = along.reshape(shape)
-        places = places * size + along.clip(0, size - 1)
-        inside = inside & (along >= 0) & (along < size)
+    places, inside = window_places(node, windows, sizes)
 
     def in_windows(value: Value, leading: tuple[int, ...]) -> Value:
         flat = reshaped(node, value, (*leading, math.prod(sizes)))
         parts = gathered(node, flat, node.constant(places.reshape(-1)), 2)
         return reshaped(node, parts, (*leading, *places.shape))
 
-    is_out = _compared(node, ComparisonOperation.EQUAL, node.value(1), 0)
+    is_out = compared(node, ComparisonOperation.EQUAL, node.value(1), 0)
     may_end = inside & (places > 0) if rank > 1 else inside
-    ends = _both(node, in_windows(is_out, (1, 1)), node.constant(may_end))
+    ends = both(node, in_windows(is_out, (1, 1)), node.constant(may_end))
     ended = node.layer(Cumulate(axis=2 * rank + 1), node.cast(ends, DataType.SIGNED32))
-    counts_in = _both(
-        node, _compared(node, ComparisonOperation.EQUAL, ended, 0), node.constant(inside)
+    counts_in = both(
+        node, compared(node, ComparisonOperation.EQUAL, ended, 0), node.constant(inside)
     )
     lowest = node.like(node.value(0), np.finfo(np.float32).min)
     chosen = node.layer(Select(), counts_in, in_windows(node.value(0), outer), lowest)
@@ -244,7 +225,7 @@ def _n_gram_repeat_block(node: Node) -> Value:
     for place in range(length - 1):
         latest = taken(node, tokens, 1, count + place, count + place + 1)
         each = taken(node, tokens, 1, place, place + count)
-        repeats = _both(node, repeats, _compared(node, ComparisonOperation.EQUAL, each, latest))
+        repeats = both(node, repeats, compared(node, ComparisonOperation.EQUAL, each, latest))
     limits = node.layer(Select(), repeats, node.like(scores, -np.inf), node.like(scores, np.inf))
     following = taken(node, tokens, 1, length - 1, length - 1 + count)
     limits = node.layer(BroadcastTo(following.info.known_shape), limits)

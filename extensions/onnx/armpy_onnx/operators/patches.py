@@ -26,6 +26,7 @@ from armpy_onnx.images import (
     explicit_pads,
     per_axis,
     window_attributes,
+    window_places,
 )
 from armpy_onnx.node import Node, Operator, OperatorTable
 
@@ -70,27 +71,10 @@ def _patch_places(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> In
         per_axis(node, "dilations", rank, 1, (1,) * rank),
         explicit_pads(node, rank),
     )
-    counts = [
-        (size + sum(pair) - extent) // step + 1
-        for size, pair, extent, step in zip(
-            sizes, windows.pads, windows.extents, windows.stride, strict=True
-        )
-    ]
-    if min(counts) < 1:
+    if min(windows.counts(sizes)) < 1:
         raise node.error("the block is larger than the image", actual=sizes)
-    check_table(node, (*counts, *kernel))
-    places = np.zeros((1,) * (2 * rank), np.int64)
-    inside = np.ones((1,) * (2 * rank), bool)
-    for axis in range(rank):
-        window = np.arange(counts[axis])[:, None] * windows.stride[axis] - windows.pads[axis][0]
-        where = window + np.arange(kernel[axis]) * windows.dilation[axis]
-        shape = [1] * (2 * rank)
-        shape[axis], shape[rank + axis] = where.shape
-        where = where.reshape(shape)
-        places = places * sizes[axis] + where
-        inside = inside & (where >= 0) & (where < sizes[axis])
-    flat_places = np.where(inside, places, math.prod(sizes))
-    return flat_places.reshape(math.prod(counts), math.prod(kernel))
+    places, inside = window_places(node, windows, sizes)
+    return np.where(inside, places, math.prod(sizes)).reshape(-1, math.prod(kernel))
 
 
 # The inverse of pooling

@@ -148,7 +148,7 @@ def _summed_along(node: Node, image: Value, windows: WindowAttributes, axis: int
     shape = image.info.known_shape
     size = shape[axis + 1]
     sizes = shape[1:-1]
-    count = _count(windows, sizes, axis)
+    count = windows.counts(sizes)[axis]
     check_table(node, (count, size))
     offsets = np.arange(size) - _starts(windows, sizes, axis)[:, None]
     gap, extent = windows.dilation[axis], windows.extents[axis]
@@ -158,15 +158,9 @@ def _summed_along(node: Node, image: Value, windows: WindowAttributes, axis: int
     return reshaped(node, product, (*shape[: axis + 1], count, *shape[axis + 2 :]))
 
 
-def _count(windows: WindowAttributes, sizes: Sequence[int], axis: int) -> int:
-    """Return how many windows there are along an axis."""
-    room = sizes[axis] + sum(windows.pads[axis]) - windows.extents[axis]
-    return room // windows.stride[axis] + 1
-
-
 def _starts(windows: WindowAttributes, sizes: Sequence[int], axis: int) -> Int64Array:
     """Return where windows along an axis begin, counted from the image's first element."""
-    numbers = np.arange(_count(windows, sizes, axis), dtype=np.int64)
+    numbers = np.arange(windows.counts(sizes)[axis], dtype=np.int64)
     return numbers * windows.stride[axis] - windows.pads[axis][0]
 
 

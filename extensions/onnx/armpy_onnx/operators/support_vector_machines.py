@@ -12,14 +12,22 @@ from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
     Select,
     UnaryOperation,
 )
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, ReduceOperation
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, check_table, filled, joined, reduced, reshaped, unary
+from armpy_onnx.blocks import (
+    binary,
+    check_table,
+    compared,
+    filled,
+    joined,
+    reduced,
+    reshaped,
+    unary,
+)
 from armpy_onnx.classical.coupling import coupled_probabilities
 from armpy_onnx.classical.scores import (
     Labels,
@@ -156,7 +164,7 @@ def _linear_classifier(node: Node, rows: Value, labels: Labels) -> tuple[Value, 
     if (attribute_numbers(node, "coefficients") >= 0).all():
         limit, comparison = 0.5, ComparisonOperation.GREATER_OR_EQUAL
     greatest = reduced(node, ReduceOperation.MAX, scores, (1,), False)
-    is_second = node.layer(Comparison(comparison), greatest, node.like(greatest, limit))
+    is_second = compared(node, comparison, greatest, limit)
     best = node.layer(ArgMinMax(ArgMinMaxFunction.MAX, 1, DataType.SIGNED64), scores)
     numbers = node.layer(Select(), is_second, node.like(best, 1), best)
     return looked_up(node, numbers, labels), transformed(node, scores)
@@ -217,7 +225,7 @@ def _votes(node: Node, scores: Value, num_classes: int) -> Value:
     signs = np.zeros((scores.info.known_shape[1], num_classes), np.float32)
     for number, (i, j) in enumerate(combinations(range(num_classes), 2)):
         signs[number, i], signs[number, j] = 1, -1
-    is_first = node.layer(Comparison(ComparisonOperation.GREATER), scores, node.like(scores, 0))
+    is_first = compared(node, ComparisonOperation.GREATER, scores, 0)
     wins = node.cast(is_first, DataType.FLOAT32)
     gained = matrix_product(node, wins, node.constant(signs, DataType.FLOAT32))
     seconds = np.arange(num_classes, dtype=np.float32).reshape(1, -1)
