@@ -82,9 +82,14 @@ def as_bytes(value: Any) -> Any:  # Any: arrays, and other values as they are
 
     The bytes share the array's memory.
     """
-    if isinstance(value, np.ndarray) and value.dtype.name.startswith("float8_"):
+    if isinstance(value, np.ndarray) and _is_float8(value.dtype):
         return value.view(np.uint8)
     return value
+
+
+@cache
+def _is_float8(dtype: np.dtype[Any]) -> bool:
+    return dtype.name.startswith("float8_")
 
 
 def given_type(element_type: object) -> np.dtype[Any]:

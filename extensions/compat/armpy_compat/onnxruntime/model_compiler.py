@@ -61,9 +61,8 @@ class ModelCompiler:
             text = "initializers in other files; save the model with onnx.save_model"
             raise status_error(NotImplemented, text)
         self._flags = int(flags)
-        self._path = None if isinstance(model, bytes) else Path(model)
-        data = model if isinstance(model, bytes) else None
-        self._source = SessionSource(None if self._path is None else str(self._path), data)
+        path, data = (None, model) if isinstance(model, bytes) else (os.fspath(model), None)
+        self._source = SessionSource(path, data)
         self._source.apply(sess_options)
 
     def compile_to_bytes(self) -> bytes:
@@ -92,12 +91,13 @@ class ModelCompiler:
         Fail
             If there is a file and the flags say so, or as `compile_to_bytes`.
         """
-        if output_model_path is None and self._path is None:
-            raise status_error(InvalidArgument, "Output model path is empty")
-        path = self._path if output_model_path is None else Path(os.fspath(output_model_path))
-        assert path is not None
-        if output_model_path is None:
+        if output_model_path is not None:
+            path = Path(output_model_path)
+        elif self._source.path is not None:
+            path = Path(self._source.path)
             path = path.with_name(f"{path.stem}_ctx.onnx")
+        else:
+            raise status_error(InvalidArgument, "Output model path is empty")
         if self._flags & OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS and path.exists():
             raise status_error(Fail, f"Output model file {path} already exists")
         path.write_bytes(self.compile_to_bytes())

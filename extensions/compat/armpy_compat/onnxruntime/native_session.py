@@ -469,9 +469,11 @@ class NativeSession:
         if placement is None:
             return []
         return [
-            OrtEpAssignedSubgraph(f"{backend}{SUFFIX}", nodes)
+            OrtEpAssignedSubgraph(
+                f"{backend}{SUFFIX}",
+                [OrtEpAssignedNode(layer.layer, "", layer.operation) for layer in layers],
+            )
             for backend, layers in groupby(placement.layers, lambda layer: layer.backend)
-            if (nodes := [OrtEpAssignedNode(layer.layer, "", layer.operation) for layer in layers])
         ]
 
     @property
