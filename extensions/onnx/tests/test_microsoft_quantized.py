@@ -121,6 +121,11 @@ def _others() -> Iterator[NodeCase]:
         factors = [_reals(3, 4), _reals(5, 4), _reals(5)]
         names: dict[str, Any] = {"activation": activation, "transB": 1, **more}
         yield _case("FusedGemm", factors, [(_FLOAT, 2)], **names)
+    sides = [_bytes(3, 6), _number(0.03), _point(100), _bytes(6, 2), _number(0.2), _point(9)]
+    for shape in ((2,), (1, 2), (3, 2), (3, 1), (1,), ()):
+        addend = _RNG.integers(-9000, 9000, shape).astype(np.int32)
+        yield _case("QGemm", [*sides, addend, _number(3.7), _point(99)], [(_UINT8, 2)])
+        yield _case("QGemm", [*sides, addend], [(_FLOAT, 2)])
     order = _RNG.integers(0, 4, 64).astype(np.int32)
     scales = _RNG.uniform(0.1, 1, 20).astype(np.float32)
     arrays = [_reals(2, 64), _bytes(5, 4, 8), scales, None, order]

@@ -8,6 +8,7 @@ Those of the domain ``armpy`` are in no file: `armpy_onnx.folding` writes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -193,8 +194,10 @@ def _gemm(node: Node) -> Value:
         )
     if not alpha > 0:
         raise node.error("the attribute 'alpha' is not positive", expected="above 0", actual=alpha)
-    if quantization.axis is not None and any(quantization.zero_points):
-        return _gemm_of_columns(node, weights.T if is_turned else weights, quantization.scales)
+    has_points = quantization.axis is not None and any(quantization.zero_points)
+    addend_rows = prod(node.shape(6)[:-1]) if node.has(6) else 1
+    if has_points or addend_rows != 1:
+        return _gemm_of_reals(node, weights.T if is_turned else weights, quantization.scales)
     scales = tuple(float(np.float32(scale) * np.float32(alpha)) for scale in quantization.scales)
     turned = Quantization(
         scales, quantization.zero_points, None if quantization.axis is None else 0
@@ -205,8 +208,11 @@ def _gemm(node: Node) -> Value:
         left = node.layer(Transpose((1, 0)), left)
     assert left.info.quantization is not None
     bias = quantized_bias(node, 6, left.info.quantization.scale, turned)
+    if bias is not None and bias.info.num_elements == 1:
+        every = np.full(len(matrix), bias.data)
+        bias = node.constant(every, DataType.SIGNED32, bias.info.quantization)
     if bias is not None and bias.info.num_elements != len(matrix):
-        raise node.error("the bias has the wrong length", expected=f"{len(matrix)}")
+        raise node.error("the bias has the wrong length", expected=f"1 or {len(matrix)}")
     layer = FullyConnected(fused_activation(node), keep_num_dims=True)
     if node.has(7):
         _same_types(node, 0, 8)
@@ -219,10 +225,10 @@ def _gemm(node: Node) -> Value:
     return node.layer(ElementwiseBinary(BinaryOperation.MUL), real, factor)
 
 
-def _gemm_of_columns(node: Node, weights: Array, scales: Sequence[float]) -> Value:
-    """QGemm by real arithmetic, as no layer takes zero points of columns."""
+def _gemm_of_reals(node: Node, weights: Array, scales: Sequence[float]) -> Value:
+    """QGemm by real arithmetic, as no layer takes zero points of columns or addends of rows."""
     if fused_activation(node) is not FusedActivation.NONE:
-        raise node.error("zero points of columns have no fused activation")
+        raise node.error("zero points of columns and addends of rows have no fused activation")
     left, right = node.value(0), node.constant(np.ascontiguousarray(weights))
     if node.flag("transA"):
         left = node.layer(Transpose((1, 0)), left)
