@@ -418,9 +418,18 @@ _COLLECTING_4_TIB = """graph (float[1024, 1024] x) => (float[n, 1024, 1024] y) {
 }"""
 
 
+_CAST_BESIDE_A_SEQUENCE = """graph (bool c, float[2] x) => (float[2] y) {
+  v = SequenceConstruct (x)
+  y = If (c) <then_branch = g () => (p) { i = Constant <value_int = 0> () w = SequenceAt (v, i)
+      p = Cast <to = 99> (w) },
+    else_branch = h () => (q) { q = Neg (x) }>
+}"""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (_CAST_BESIDE_A_SEQUENCE, r"Cast 'then/Cast_2': the element type"),
         (_SCAN_OF_TWO, r"Scan 'Scan_0': the inputs have different lengths\. Got \[3, 4\]"),
         (_SPLIT_ALONG_5, r"SplitToSequence_0': the axis is out of range\. Expected -2 to 1; got 5"),
         (
@@ -436,7 +445,7 @@ _COLLECTING_4_TIB = """graph (float[1024, 1024] x) => (float[n, 1024, 1024] y) {
             "Constant 'Constant_0': the constant has no value that is supported",
         ),
     ],
-    ids=["lengths", "axis", "memory", "output", "constant"],
+    ids=["branch", "lengths", "axis", "memory", "output", "constant"],
 )
 def test_graphs_that_cannot_be_computed_are_refused(text: str, message: str) -> None:
     with pytest.raises((ParserError, LayerValidationError), match=message):

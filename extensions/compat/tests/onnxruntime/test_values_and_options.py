@@ -7,7 +7,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,12 +55,18 @@ def test_floats_of_8_bits_are_bytes_in_numpy() -> None:
     session = opened(content("g (float[n] x) => (float8e4m3fn[n] y) { y = Cast <to = 17> (x) }"))
     x = np.array([1, 2, 500], np.float32)
     (value,) = session.run_with_ort_values(None, {"x": ort.OrtValue.ortvalue_from_numpy(x)})
-    assert value.data_type() == "tensor(float8e4m3fn)"
     binding = session.io_binding()
     binding.bind_cpu_input("x", x)
     binding.bind_output("y")
-    session.run_with_iobinding(binding)
-    for result in (value.numpy(), *binding.copy_outputs_to_cpu()):
+    for options in (None, ort.RunOptions()):
+        session.run_with_iobinding(binding, options)
+        for each in (value, *binding.get_outputs()):
+            assert each.data_type() == "tensor(float8e4m3fn)"
+    value.update_inplace(np.asarray(value.content()))
+    later: Future[Sequence[Any]] = Future()
+    session.run_async(None, {"x": x}, lambda outputs, *_: later.set_result(outputs), None)
+    arrays = *binding.copy_outputs_to_cpu(), *session.run(None, {"x": x}), *later.result(60)
+    for result in (value.numpy(), *arrays):
         assert (result.dtype, result.tolist()) == (np.uint8, [56, 64, 126])
 
 
