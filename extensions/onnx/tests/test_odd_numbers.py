@@ -63,7 +63,8 @@ def operands_that_decide() -> list[tuple[Model, dict[str, Array], str]]:
         named = {value.name: array for value, array in zip(graph.input, arrays, strict=True)}
         for place, (name, array) in enumerate(named.items()):
             if array.size < 9 and (place or len(named) == 1):
-                found.setdefault((graph.node[0].op_type, place), (case.model, named, name))
+                index = [*graph.node[0].input].index(name)
+                found.setdefault((graph.node[0].op_type, index), (case.model, named, name))
     return [*found.values()]
 
 

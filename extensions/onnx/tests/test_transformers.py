@@ -13,7 +13,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx import TensorProto
 
-from armpy.errors import ParserError
+from armpy.errors import LayerValidationError, ParserError
 
 from .onnx_nodes import Array, NodeCase, assert_agree, run_armpy
 
@@ -164,6 +164,15 @@ def _rotations() -> Iterator[NodeCase]:
 
 
 _THREE = [_reals(1, 2, 8)] * 3
+_QUANTISED = {"num_heads": 1, "kv_num_heads": 1, "k_quant_type": "PER_TENSOR"}
+_OF_A_CACHE = [
+    *_THREE,
+    *[np.zeros((1, 1, 2, 8), np.int8)] * 2,
+    np.array([3], np.int32),
+    np.array([4], np.int32),
+    *[None] * 5,
+    *[_reals(1)] * 2,
+]
 _CASES = [*_sums(), *_attentions(), *_multi_head(), *_grouped(), *_rotations()]
 
 
@@ -201,6 +210,14 @@ def test_embeddings_agree_with_onnx_runtime() -> None:
             ),
             "the mask has a shape",
         ),
+        (
+            _case("GroupQueryAttention", _OF_A_CACHE, 3, kv_cache_bit_width=4, **_QUANTISED),
+            "the cache has another type.*got SIGNED8 of 4",
+        ),
+        (
+            _case("GroupQueryAttention", _OF_A_CACHE, 3, sliding_window_cache=1, **_QUANTISED),
+            "a cache of a window's size",
+        ),
         (_case("SkipLayerNormalization", [_reals(1, 2, 8)] * 2 + [_reals(8)], 2), "training"),
         (
             _case(
@@ -211,5 +228,5 @@ def test_embeddings_agree_with_onnx_runtime() -> None:
     ],
 )
 def test_wrong_operands_name_the_node(case: NodeCase, message: str) -> None:
-    with pytest.raises(ParserError, match=f"com.microsoft.*{message}"):
+    with pytest.raises((ParserError, LayerValidationError), match=f"com.microsoft.*{message}"):
         run_armpy(case)

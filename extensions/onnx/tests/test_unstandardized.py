@@ -110,7 +110,7 @@ ROWS: tuple[tuple[str, Any, Any, Any, Any], ...] = (
             (),
             [(1, 2)],
         )
-        for length in (1, 3, 6)
+        for length in (1, 3, 8)
     ),
     ("UnfoldTensor", [IMAGES], {"dim": 2, "size": 3, "step": 2}, (), [(1, None)]),
 )

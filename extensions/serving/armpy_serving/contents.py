@@ -201,13 +201,15 @@ def array_of_contents(
     )
 
 
-def bytes_of(array: Array, limit_bytes: int = sys.maxsize) -> bytes:
+def bytes_of(array: Array, limit_bytes: int = sys.maxsize, used_bytes: int = 0) -> bytes:
     """The raw bytes of an array: little-endian, outermost dimension first, without gaps.
 
     Parameters
     ----------
     limit_bytes : int
-        Most that strings may take.
+        Most that strings may take, with those of other tensors.
+    used_bytes : int
+        What others take.
 
     Raises
     ------
@@ -215,14 +217,13 @@ def bytes_of(array: Array, limit_bytes: int = sys.maxsize) -> bytes:
         If they take more: one string may be many elements of an array.
     """
     if array.dtype.hasobject:
-        elements = encoded_strings(array, limit_bytes)
+        elements = encoded_strings(array, limit_bytes, used_bytes)
         return b"".join(len(e).to_bytes(_LENGTH_BYTES, "little") + e for e in elements)
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def encoded_strings(array: Array, limit_bytes: int) -> Iterator[bytes]:
-    """The bytes of strings, as far as the limit allows."""
-    size_bytes = 0
+def encoded_strings(array: Array, limit_bytes: int, size_bytes: int = 0) -> Iterator[bytes]:
+    """The bytes of strings, as far as the limit allows after `size_bytes`."""
     for text in array.reshape(-1).tolist():
         element = encoded(text)
         size_bytes += _LENGTH_BYTES + len(element)

@@ -244,7 +244,7 @@ def write_answer(
         datatype = datatype_of(data_types[name])
         entry: dict[str, object] = {"name": name, "datatype": datatype, "shape": [*array.shape]}
         if request.all_binary or name in request.binary_outputs or datatype == "BF16":
-            tail.append(bytes_of(array, limit_bytes - sum(map(len, tail))))
+            tail.append(bytes_of(array, limit_bytes, sum(map(len, tail))))
             entry["parameters"] = {"binary_data_size": len(tail[-1])}
             parts: Iterable[str] = ()
         else:

@@ -255,18 +255,13 @@ def _cache_scale(node: Node, name: str, index: int) -> Value | None:
     kind = node.choice(name, "NONE", {k: k for k in ("NONE", "PER_TENSOR", "PER_CHANNEL")})
     if kind == "NONE":
         return None
-    if node.integer("kv_cache_bit_width", 8) not in _CACHE_TYPES:
+    scale, bits = node.value(index), node.integer("kv_cache_bit_width", 8)
+    wanted = _cache_type(node.data, [_type(v) for v in node.inputs])
+    if wanted is not _CACHE_TYPES.get(bits):
         raise node.error(
-            "the attribute 'kv_cache_bit_width' has an unknown value",
-            expected="8 or 4",
-            actual=node.integer("kv_cache_bit_width", 8),
-        )
-    scale, wanted = node.value(index), _cache_type(node.data, [_type(v) for v in node.inputs])
-    if wanted is not _CACHE_TYPES[node.integer("kv_cache_bit_width", 8)]:
-        raise node.error(
-            "the cache has another type than its number of bits says",
+            "the cache has another type than its number of bits says (kv_cache_bit_width)",
             expected="SIGNED8 of 8 bits, or UNSIGNED8 of 4",
-            actual=wanted.name,
+            actual=f"{wanted.name} of {bits}",
         )
     groups, size = _heads(node, "kv_num_heads"), scale.info.num_elements
     shape = (1, 1, 1, 1) if size == 1 else (1, groups, 1, size // groups)
