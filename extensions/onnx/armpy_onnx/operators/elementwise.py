@@ -11,7 +11,6 @@ from armpy.ops.elementwise import (
     Comparison,
     ComparisonOperation,
     ElementwiseBinary,
-    ElementwiseUnary,
     LogicalBinary,
     LogicalBinaryOperation,
     Prelu,
@@ -21,7 +20,7 @@ from armpy.ops.elementwise import (
 from armpy.ops.operation import Operation
 from armpy.ops.reshaping import Reshape
 from armpy.types import DataType
-from armpy_onnx.blocks import readable
+from armpy_onnx.blocks import binary, compared, readable, unary
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -93,8 +92,7 @@ def _mean(node: Node) -> Value:
     total = _combined(node, ElementwiseBinary(BinaryOperation.ADD))
     if len(node.values) == 1:
         return total
-    count = node.like(total, len(node.values))
-    return node.layer(ElementwiseBinary(BinaryOperation.DIV), total, count)
+    return binary(node, BinaryOperation.DIV, total, len(node.values))
 
 
 def _power(node: Node) -> Value:
@@ -102,20 +100,18 @@ def _power(node: Node) -> Value:
     base, exponent = _pair(node)
     data_type = base.info.data_type
     if data_type.is_float:
-        return node.layer(
-            ElementwiseBinary(BinaryOperation.POWER), base, node.cast(exponent, data_type)
-        )
+        return binary(node, BinaryOperation.POWER, base, node.cast(exponent, data_type))
     if not exponent.info.data_type.is_float:
         wide = [node.cast(operand, DataType.SIGNED64) for operand in (base, exponent)]
-        return node.cast(node.layer(ElementwiseBinary(BinaryOperation.POWER), *wide), data_type)
+        return node.cast(binary(node, BinaryOperation.POWER, *wide), data_type)
     wide = [node.cast(operand, DataType.FLOAT64) for operand in (base, exponent)]
-    return node.cast(node.layer(ElementwiseBinary(BinaryOperation.POWER), *wide), data_type)
+    return node.cast(binary(node, BinaryOperation.POWER, *wide), data_type)
 
 
 def _modulo(node: Node) -> Value:
     """The rest of a division, of the divisor's sign or, with ``fmod``, of the dividend's."""
     operation = BinaryOperation.TRUNC_MOD if node.flag("fmod") else BinaryOperation.FLOOR_MOD
-    return node.layer(ElementwiseBinary(operation), node.value(0), node.value(1))
+    return binary(node, operation, node.value(0), node.value(1))
 
 
 def _bit_shift(node: Node) -> Value:
@@ -128,7 +124,7 @@ def _bit_shift(node: Node) -> Value:
             expected="LEFT or RIGHT",
             actual=direction,
         )
-    return node.layer(ElementwiseBinary(directions[direction]), node.value(0), node.value(1))
+    return binary(node, directions[direction], node.value(0), node.value(1))
 
 
 def _where(node: Node) -> Value:
@@ -143,17 +139,15 @@ def _prelu(node: Node) -> Value:
         slope = node.layer(Reshape((*node.shape(1), *(1,) * (rank - 2))), slope)
     if value.info.data_type in INTEGER_TYPES:
         zero = node.like(value, value.info.data_type.zeros(()))
-        is_above = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), value, zero)
-        scaled = node.layer(ElementwiseBinary(BinaryOperation.MUL), value, slope)
-        return node.layer(Select(), is_above, value, scaled)
+        is_above = compared(node, ComparisonOperation.GREATER_OR_EQUAL, value, zero)
+        below = binary(node, BinaryOperation.MUL, value, slope)
+        return node.layer(Select(), is_above, value, below)
     return node.layer(Prelu(), value, slope)
 
 
 def _is_nan(node: Node) -> Value:
     """Return the elements that differ from themselves."""
-    return node.layer(
-        Comparison(ComparisonOperation.NOT_EQUAL), _comparable(node), _comparable(node)
-    )
+    return compared(node, ComparisonOperation.NOT_EQUAL, _comparable(node), _comparable(node))
 
 
 def _is_infinite(node: Node) -> Value:
@@ -162,11 +156,10 @@ def _is_infinite(node: Node) -> Value:
     both = node.flag("detect_positive", True), node.flag("detect_negative", True)
     if both == (False, False):
         # No number is greater than infinity.
-        return node.layer(Comparison(ComparisonOperation.GREATER), value, node.like(value, np.inf))
+        return compared(node, ComparisonOperation.GREATER, value, np.inf)
     if both == (True, True):
-        value = node.layer(ElementwiseUnary(UnaryOperation.ABS), value)
-    limit = node.like(value, np.inf if both[0] else -np.inf)
-    return node.layer(Comparison(ComparisonOperation.EQUAL), value, limit)
+        value = unary(node, UnaryOperation.ABS, value)
+    return compared(node, ComparisonOperation.EQUAL, value, np.inf if both[0] else -np.inf)
 
 
 def _comparable(node: Node) -> Value:

@@ -9,13 +9,11 @@ from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.elementwise import (
     BinaryOperation,
     ComparisonOperation,
-    ElementwiseBinary,
-    ElementwiseUnary,
     Select,
     UnaryOperation,
 )
 from armpy.types import DataType
-from armpy_onnx.blocks import compared
+from armpy_onnx.blocks import binary, compared, unary
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 _SELU = 1.67326319217681884765625, 1.05070102214813232421875
@@ -23,7 +21,7 @@ _SELU = 1.67326319217681884765625, 1.05070102214813232421875
 
 
 def _unary(operation: UnaryOperation) -> Operator:
-    return Operator(lambda node: node.layer(ElementwiseUnary(operation), node.value(0)))
+    return Operator(lambda node: unary(node, operation, node.value(0)))
 
 
 def _activation(
@@ -49,7 +47,7 @@ def _relu(node: Node) -> Value:
     value = node.value(0)
     if value.info.data_type.is_float:
         return _apply(node, value, ActivationFunction.RELU)
-    return node.layer(ElementwiseBinary(BinaryOperation.MAXIMUM), value, node.like(value, 0))
+    return binary(node, BinaryOperation.MAXIMUM, value, 0)
 
 
 def _clip(node: Node) -> Value:
@@ -63,9 +61,9 @@ def _clip(node: Node) -> Value:
     if value.info.data_type.is_float and lowest <= highest:
         return _clamp(node, value, lowest, highest)
     if low is not None:
-        value = node.layer(ElementwiseBinary(BinaryOperation.MAXIMUM), value, low)
+        value = binary(node, BinaryOperation.MAXIMUM, value, low)
     if high is not None:
-        value = node.layer(ElementwiseBinary(BinaryOperation.MINIMUM), value, high)
+        value = binary(node, BinaryOperation.MINIMUM, value, high)
     return value
 
 
@@ -113,7 +111,7 @@ def _swish(default: float) -> Operator:
         value, factor = node.value(0), node.real("alpha", default)
         scaled = value if factor == 1 else _linear(node, value, factor)
         gate = _apply(node, scaled, ActivationFunction.SIGMOID)
-        return node.layer(ElementwiseBinary(BinaryOperation.MUL), value, gate)
+        return binary(node, BinaryOperation.MUL, value, gate)
 
     return Operator(convert, rounds_once=True)
 
@@ -166,18 +164,18 @@ def _celu(node: Node) -> Value:
         curved = _apply(node, _linear(node, value, 1 / alpha), ActivationFunction.ELU, 1.0)
         return _linear(node, curved, alpha)
     above = _apply(node, value, ActivationFunction.RELU)
-    grown = node.layer(ElementwiseUnary(UnaryOperation.EXP), _linear(node, value, 1 / alpha))
+    grown = unary(node, UnaryOperation.EXP, _linear(node, value, 1 / alpha))
     curved = _linear(node, grown, alpha, -alpha)
-    below = node.layer(ElementwiseBinary(BinaryOperation.MINIMUM), curved, node.like(curved, 0))
-    return node.layer(ElementwiseBinary(BinaryOperation.ADD), above, below)
+    below = binary(node, BinaryOperation.MINIMUM, curved, 0)
+    return binary(node, BinaryOperation.ADD, above, below)
 
 
 def _softsign(node: Node) -> Value:
     """``x / (1 + |x|)``."""
     value = node.value(0)
-    size = node.layer(ElementwiseUnary(UnaryOperation.ABS), value)
-    more = node.layer(ElementwiseBinary(BinaryOperation.ADD), size, node.like(size, 1))
-    return node.layer(ElementwiseBinary(BinaryOperation.DIV), value, more)
+    size = unary(node, UnaryOperation.ABS, value)
+    more = binary(node, BinaryOperation.ADD, size, 1)
+    return binary(node, BinaryOperation.DIV, value, more)
 
 
 def _thresholded_relu(node: Node) -> Value:
@@ -208,9 +206,8 @@ def _shrunk(node: Node, value: Value, bias: float, limit: float) -> Value:
     """The same, in the type of a value."""
     if not value.info.data_type.is_float:
         limit = math.floor(limit)  # no whole number lies between
-    amount = node.like(value, bias)
-    less = node.layer(ElementwiseBinary(BinaryOperation.SUB), value, amount)
-    more = node.layer(ElementwiseBinary(BinaryOperation.ADD), value, amount)
+    less = binary(node, BinaryOperation.SUB, value, bias)
+    more = binary(node, BinaryOperation.ADD, value, bias)
     zero = node.like(value, 0)
     below = _chosen(node, ComparisonOperation.LESS, value, -limit, more, zero)
     return _chosen(node, ComparisonOperation.GREATER, value, limit, less, below)

@@ -9,16 +9,14 @@ import numpy as np
 from armpy.graph import SIZE_TYPES, SizesValue, Value
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
-    ElementwiseBinary,
     Select,
 )
 from armpy.ops.generation import Fill, OneHot
 from armpy.ops.operation import require
 from armpy.ops.slicing import Splitter
 from armpy.types import DataType
-from armpy_onnx.blocks import MOST_PLACES, binary, counted, reshaped
+from armpy_onnx.blocks import MOST_PLACES, binary, compared, counted, reshaped
 from armpy_onnx.element_types import data_type_of
 from armpy_onnx.node import HALVES, Node, NodeData, Operator, OperatorTable
 
@@ -64,7 +62,7 @@ def _compared(
     offset = min(max(offset, -rows), columns)
     row = counted(node, rows, offset)
     column = reshaped(node, counted(node, columns), (1, columns))
-    return node.layer(Comparison(operation), column, reshaped(node, row, (rows, 1)))
+    return compared(node, operation, column, reshaped(node, row, (rows, 1)))
 
 
 def _trilu(node: Node) -> Value:
@@ -103,7 +101,7 @@ def _range(node: Node) -> Value:
         (BinaryOperation.ADD, start, 0),
     ):
         if operand != nothing:
-            steps = node.layer(ElementwiseBinary(operation), steps, node.like(steps, operand))
+            steps = binary(node, operation, steps, operand)
     return node.cast(steps, data_type)
 
 
@@ -126,10 +124,8 @@ def _one_hot(node: Node) -> Value:
     off, on = node.layers(Splitter(axis=0, sizes=(1, 1)), [node.value(2)])
     axis = node.axis(node.integer("axis", -1), node.rank(0) + 1)
     # Indices below 0 count from the end, once.
-    above = node.layer(
-        ElementwiseBinary(BinaryOperation.ADD), indices, node.constant(depth, _INDEX)
-    )
-    is_below = node.layer(Comparison(ComparisonOperation.LESS), indices, node.constant(0, _INDEX))
+    above = binary(node, BinaryOperation.ADD, indices, depth)
+    is_below = compared(node, ComparisonOperation.LESS, indices, 0)
     indices = node.layer(Select(), is_below, above, indices)
     return node.layer(OneHot(depth, axis), indices, on, off)
 

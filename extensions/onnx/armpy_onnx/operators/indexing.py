@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from armpy.graph import SizesValue, Value
 from armpy.ops.cumulation import ReverseSequence
-from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
+from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.indexing import GatherElements, ScatterElements, ScatterNd, ScatterReduction
 from armpy.ops.operation import Operation, require
 from armpy.ops.reshaping import Reshape
 from armpy.ops.searching import NonZero
 from armpy.ops.slicing import Gather, GatherNd
 from armpy.types import DataType
-from armpy_onnx.blocks import counted, gathered, reshaped, written_at
+from armpy_onnx.blocks import binary, counted, gathered, reshaped, written_at
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -76,10 +76,9 @@ def _tensor_scatter(node: Node) -> Value:
     positions = reshaped(node, counted(node, updates[axis]), (updates[axis], *ahead[axis:]))
     if node.has(2):
         starts = reshaped(node, node.cast(node.value(2), DataType.SIGNED64), (-1, *ahead))
-        positions = node.layer(ElementwiseBinary(BinaryOperation.ADD), starts, positions)
+        positions = binary(node, BinaryOperation.ADD, starts, positions)
     if mode == "circular":
-        size = node.constant(cache[axis], DataType.SIGNED64)
-        positions = node.layer(ElementwiseBinary(BinaryOperation.FLOOR_MOD), positions, size)
+        positions = binary(node, BinaryOperation.FLOOR_MOD, positions, cache[axis])
     return written_at(node, node.value(0), positions, node.value(1), axis)
 
 

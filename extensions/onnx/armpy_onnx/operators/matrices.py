@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul, FullyConnected
-from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
+from armpy.ops.elementwise import BinaryOperation
 from armpy.types import DataType
-from armpy_onnx.blocks import reshaped, scaled, transposed
+from armpy_onnx.blocks import binary, reshaped, scaled, transposed
 from armpy_onnx.node import HALVES, Node, Operator, OperatorTable, widened
 from armpy_onnx.operators.convolution import activated
 
@@ -81,7 +81,7 @@ def gemm(node: Node) -> Value:
         addend = None if c is None or beta == 0 else scaled(node, c, beta)
     result = scaled(node, matrix_product(node, a, b, transposes_a, transposes_b), alpha)
     if addend is not None:
-        result = node.layer(ElementwiseBinary(BinaryOperation.ADD), result, addend)
+        result = binary(node, BinaryOperation.ADD, result, addend)
     return node.cast(result, data_type)
 
 

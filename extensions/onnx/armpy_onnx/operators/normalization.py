@@ -251,7 +251,7 @@ def _lp_normalization(node: Node) -> Value:
     parts = unary(node, UnaryOperation.ABS, value)
     norm = reduced(node, ReduceOperation.SUM, parts, (axis,), keep_dims=True)
     # Rows of zeros stay.
-    norm = binary(node, BinaryOperation.MAXIMUM, norm, node.like(norm, _LEAST))
+    norm = binary(node, BinaryOperation.MAXIMUM, norm, _LEAST)
     return binary(node, BinaryOperation.DIV, value, norm)
 
 

@@ -9,14 +9,12 @@ import numpy as np
 from armpy.graph import Value
 from armpy.ops.elementwise import (
     BinaryOperation,
-    ElementwiseBinary,
-    ElementwiseUnary,
     UnaryOperation,
 )
 from armpy.ops.movement import ReverseV2
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 from armpy.types import DataType
-from armpy_onnx.blocks import reshaped
+from armpy_onnx.blocks import binary, reshaped, unary
 from armpy_onnx.node import HALVES, Node, Operator, OperatorTable
 
 _LOGICAL = {ReduceOperation.MAX: ReduceOperation.ANY, ReduceOperation.MIN: ReduceOperation.ALL}
@@ -69,7 +67,7 @@ def _unary(node: Node, operation: UnaryOperation, value: Value) -> Value:
     real = None if value.info.data_type.is_float else DataType.FLOAT64
     if operation in (UnaryOperation.ABS, UnaryOperation.SQUARE):
         real = None
-    return node.layer(ElementwiseUnary(operation), node.cast(value, real))
+    return unary(node, operation, node.cast(value, real))
 
 
 def _l1(node: Node, value: Value, reduced: _Reduction) -> Value:
@@ -77,7 +75,7 @@ def _l1(node: Node, value: Value, reduced: _Reduction) -> Value:
 
 
 def _sum_square(node: Node, value: Value, reduced: _Reduction) -> Value:
-    square = node.layer(ElementwiseBinary(BinaryOperation.MUL), value, value)
+    square = binary(node, BinaryOperation.MUL, value, value)
     return reduced(ReduceOperation.SUM, square)
 
 
@@ -99,13 +97,13 @@ def _log_sum_exp(node: Node, value: Value, reduced: _Reduction) -> Value:
         (BinaryOperation.MAXIMUM, limits.min),
         (BinaryOperation.MINIMUM, limits.max),
     ):
-        peak = node.layer(ElementwiseBinary(operation), peak, node.like(value, limit))
-    shifted = node.layer(ElementwiseBinary(BinaryOperation.SUB), value, peak)
+        peak = binary(node, operation, peak, node.like(value, limit))
+    shifted = binary(node, BinaryOperation.SUB, value, peak)
     powers = _unary(node, UnaryOperation.EXP, shifted)
     logarithm = _unary(node, UnaryOperation.LOG, reduced(ReduceOperation.SUM, powers))
     # Reducing one number per slice takes its axes off.
     peak = reduced(ReduceOperation.MAX, peak)
-    return node.layer(ElementwiseBinary(BinaryOperation.ADD), logarithm, peak)
+    return binary(node, BinaryOperation.ADD, logarithm, peak)
 
 
 def _extreme(function: ArgMinMaxFunction) -> Operator:
@@ -122,7 +120,7 @@ def _extreme(function: ArgMinMaxFunction) -> Operator:
         position = node.layer(ArgMinMax(function, axis, DataType.SIGNED64), value)
         if takes_last:
             last = node.constant(shape[axis] - 1, DataType.SIGNED64)
-            position = node.layer(ElementwiseBinary(BinaryOperation.SUB), last, position)
+            position = binary(node, BinaryOperation.SUB, last, position)
         if node.flag("keepdims", True):
             position = reshaped(node, position, (*shape[:axis], 1, *shape[axis + 1 :]))
         return position

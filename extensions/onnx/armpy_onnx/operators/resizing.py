@@ -12,13 +12,13 @@ from armpy.core.numerics import resize as plain
 from armpy.core.numerics.rounding import Int64Array
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul
-from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary, Select
+from armpy.ops.elementwise import BinaryOperation, Select
 from armpy.ops.movement import BroadcastTo
 from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.slicing import Gather
 from armpy.types import DataType
 from armpy_onnx import sampling
-from armpy_onnx.blocks import check_table, filled, holds, nearly_equal, reshaped
+from armpy_onnx.blocks import binary, check_table, filled, holds, nearly_equal, reshaped
 from armpy_onnx.images import channels_first, channels_last, lifted
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
@@ -429,9 +429,9 @@ def _combined(node: Node, value: Value, axis: int, taps: Taps, size: int) -> Val
     for number in range(count):
         part = _gathered(node, value, axis, taps.indices[:, number])
         weights = node.like(value, taps.weights[:, number].reshape(column))
-        part = node.layer(ElementwiseBinary(BinaryOperation.MUL), part, weights)
+        part = binary(node, BinaryOperation.MUL, part, weights)
         if total is not None:
-            part = node.layer(ElementwiseBinary(BinaryOperation.ADD), total, part)
+            part = binary(node, BinaryOperation.ADD, total, part)
         total = part
     assert total is not None  # a filter has taps
     return total

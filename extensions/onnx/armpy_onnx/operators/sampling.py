@@ -11,15 +11,13 @@ import numpy as np
 from armpy.graph import Value
 from armpy.ops.elementwise import (
     BinaryOperation,
-    Comparison,
     ComparisonOperation,
-    ElementwiseBinary,
-    ElementwiseUnary,
     UnaryOperation,
 )
 from armpy.ops.generation import Fill, Range
 from armpy.ops.sampling import RandomMultinomial, RandomNormal, RandomUniform
 from armpy.types import DataType
+from armpy_onnx.blocks import binary, compared, scaled, unary
 from armpy_onnx.element_types import data_type_of
 from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 
@@ -75,7 +73,7 @@ def _bernoulli(node: Node) -> Value:
     real = value.info.data_type
     drawn_as = DataType.FLOAT64 if real is DataType.FLOAT64 else DataType.FLOAT32
     numbers = node.layer(RandomUniform(node.shape(0), 0.0, 1.0, seed, seed2, drawn_as))
-    is_hit = node.layer(Comparison(ComparisonOperation.LESS), numbers, node.cast(value, drawn_as))
+    is_hit = compared(node, ComparisonOperation.LESS, numbers, node.cast(value, drawn_as))
     return node.cast(is_hit, type_of(node.data, [real]))
 
 
@@ -105,12 +103,11 @@ def _dropout(node: Node) -> Sequence[Value]:
         is_left = node.cast(node.constant(np.ones((), np.bool_)), mask_type)
         return [value, node.layer(Fill(node.shape(0)), is_left)]
     numbers = node.layer(RandomUniform(node.shape(0), 0.0, 1.0, *_seeds(node)))
-    limit = node.like(numbers, ratio)
-    is_left = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), numbers, limit)
+    is_left = compared(node, ComparisonOperation.GREATER_OR_EQUAL, numbers, ratio)
     factor = 1 / (1 - ratio) if ratio < 1 else 0.0
-    scale = node.cast(_times(node, node.cast(is_left, DataType.FLOAT32), factor), node.type(0))
-    scaled = node.layer(ElementwiseBinary(BinaryOperation.MUL), value, scale)
-    return [scaled, node.cast(is_left, mask_type)]
+    scale = node.cast(scaled(node, node.cast(is_left, DataType.FLOAT32), factor), node.type(0))
+    rest = binary(node, BinaryOperation.MUL, value, scale)
+    return [rest, node.cast(is_left, mask_type)]
 
 
 def _dropped_share(node: Node) -> float:
@@ -144,20 +141,15 @@ def _window(*factors: float) -> Operator:
         size = sizes[0]
         steps = size if node.flag("periodic", True) else size - 1
         counted = node.layer(Range(0, size, 1, DataType.SIGNED64))
-        angles = _times(node, node.cast(counted, DataType.FLOAT64), 2 * math.pi / max(steps, 1))
+        angles = scaled(node, node.cast(counted, DataType.FLOAT64), 2 * math.pi / max(steps, 1))
         total = node.layer(Fill((size,)), node.constant(factors[0], DataType.FLOAT64))
         for number, factor in enumerate(factors[1:], 1):
-            turns = _times(node, angles, float(number))
-            wave = _times(node, node.layer(ElementwiseUnary(UnaryOperation.COS), turns), factor)
-            total = node.layer(ElementwiseBinary(BinaryOperation.ADD), total, wave)
+            turns = scaled(node, angles, float(number))
+            wave = scaled(node, unary(node, UnaryOperation.COS, turns), factor)
+            total = binary(node, BinaryOperation.ADD, total, wave)
         return node.cast(total, _type_of_window(node.data, ()))
 
     return Operator(convert, decides=(0,), types=(_type_of_window,))
-
-
-def _times(node: Node, value: Value, factor: float) -> Value:
-    number = node.like(value, factor)
-    return node.layer(ElementwiseBinary(BinaryOperation.MUL), value, number)
 
 
 def _type_of_window(data: NodeData, types: Sequence[DataType | None]) -> DataType:
