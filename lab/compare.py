@@ -2,7 +2,7 @@
 
 Usage::
 
-    python lab/compare.py SIDE [SIDE] [--only answers,times,prepared]
+    python lab/compare.py SIDE [SIDE] [--only answers,times]
         [--models MODEL...] [--backend ID,ID] [--json FILE] [OPTION...]
 
 A side is a source tree, a folder or a revision, and what it runs on: ``HEAD~3``,
@@ -20,8 +20,6 @@ packages and compiled kernels. Sides without a backend are compared on each of `
   to give the same elements, except those that follow from floating point: see ``--tolerance``.
 - ``times``: ``calls`` of models, ``overhead`` of a call of one layer of no work, and ``starts`` of
   processes until their first result, on one thread.
-- ``prepared``: models that are compiled to files, and run by a Python with NumPy alone. The outputs
-  have to equal the model's, bit for bit.
 
 Processes of both sides take turns, so that whatever else the machine does falls on both alike. Only
 ratios of their times mean anything: above 1, the new tree is faster. The exit status is 1 if
@@ -35,7 +33,7 @@ import json
 import sys
 from pathlib import Path
 
-from comparison import equal_answers, prepared, times
+from comparison import equal_answers, times
 from comparison.sides import Side
 from comparison.subjects import KINDS
 from comparison.trees import Store, TreeError, default_store
@@ -46,7 +44,6 @@ BACKENDS = ("NumbaAcc", "CpuRef")
 COMPARISONS = {
     **dict.fromkeys(KINDS, equal_answers.compare),
     **dict.fromkeys(times.KINDS, times.compare),
-    "prepared": prepared.compare_trees,
 }
 """The function that compares two sides, by kind. It returns how much is wrong, and figures."""
 

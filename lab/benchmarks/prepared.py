@@ -1,57 +1,28 @@
-"""Measures compiled models in a process: how long loads take, and what processes share.
+"""Measures what processes that run one compiled model share.
 
-Processor time of `armpy.load` after imports, of one compiled model and of 100 in one process; and
-of ten processes that run one file, how much memory its mapping takes of all of them together: the
+Of ten processes that run one file, how much memory its mapping takes of all of them together: the
 proportional set size, which counts a page that n processes share as 1/n of it in each. 1.0 times
 the file's bytes that are used means that its weights are in memory once.
 
 Usage::
 
-    python -m lab.benchmarks.prepared MODEL... [--models 100] [--processes 10] [--json FILE]
+    python -m lab.benchmarks.prepared MODEL... [--processes 10] [--json FILE]
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from lab.benchmarks.common import description, run_python, write_json
+from lab.benchmarks.common import description, write_json
 
 Figures = dict[str, float]
 
 _MIB = 1 << 20
-
-_SETTLED_S = 3
-"""How old files have to be before armpy remembers that it has checked them."""
-
-ONE = """
-import sys, time
-import numpy, armpy
-armpy.load
-from armpy.model.archive import light_loading
-begin, wall = time.process_time(), time.perf_counter()
-model = armpy.load(sys.argv[1])
-print(1e3 * (time.process_time() - begin), 1e3 * (time.perf_counter() - wall), model.is_light)
-begin = time.process_time()
-again = armpy.load(sys.argv[1])
-print(1e3 * (time.process_time() - begin))
-"""
-"""The first load of a process, which still imports what takes the programs, and the second one."""
-
-MANY = """
-import sys, time
-import numpy, armpy
-armpy.load
-begin = time.process_time()
-models = [armpy.load(path) for path in sys.argv[1:]]
-print(time.process_time() - begin, all(model.is_light for model in models))
-"""
 
 SHARED = """
 import sys
@@ -72,42 +43,6 @@ def prepare(model: Path, path: Path) -> None:
     """Compile a model for this machine, in a process of its own."""
     code = "import sys, armpy; armpy.load(sys.argv[1]).save(sys.argv[2])"
     subprocess.run([sys.executable, "-c", code, str(model), str(path)], check=True)
-
-
-def _printed(code: str, arguments: Sequence[str]) -> list[list[str]]:
-    """What a process prints, by lines and words."""
-    done = run_python(["-c", code, *arguments])
-    done.check_returncode()
-    return [line.split() for line in done.stdout.splitlines()]
-
-
-def load_times(path: Path, rounds: int) -> Figures:
-    """Milliseconds of one load: of a process's first, and of its second."""
-    first, wall, second = [], [], []
-    for _ in range(rounds):
-        (cpu_ms, wall_ms, is_light), (again_ms,) = _printed(ONE, [str(path)])
-        if is_light != "True":
-            raise SystemExit(f"{path}: it is loaded as an ordinary network")
-        first.append(float(cpu_ms))
-        wall.append(float(wall_ms))
-        second.append(float(again_ms))
-    return {
-        "load cpu_ms": statistics.median(first),
-        "load wall_ms": statistics.median(wall),
-        "next load cpu_ms": statistics.median(second),
-    }
-
-
-def many_loads(paths: Sequence[Path], rounds: int) -> Figures:
-    """Seconds of loading many files in one process; the first time, all of each is checked."""
-    durations = []
-    for _ in range(rounds + 1):
-        ((seconds, is_light),) = _printed(MANY, [str(path) for path in paths])
-        if is_light != "True":
-            raise SystemExit("one of many files is loaded as an ordinary network")
-        durations.append(float(seconds))
-    name = f"{len(paths)} loads cpu_s"
-    return {f"first {name}": durations[0], name: statistics.median(durations[1:])}
 
 
 def shared_memory(path: Path, num_processes: int) -> Figures:
@@ -166,8 +101,6 @@ def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--models", dest="num_models", type=int, default=100)
     parser.add_argument("--processes", type=int, default=10)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -176,20 +109,7 @@ def main() -> None:
         for model in arguments.models:
             path = Path(folder).resolve() / f"{model.stem}.armpy"
             prepare(model.resolve(), path)
-            copies = [
-                path.with_suffix(f".{number}.armpy") for number in range(arguments.num_models)
-            ]
-            for copy in copies:
-                copy.write_bytes(path.read_bytes())
-            time.sleep(_SETTLED_S)
-            load_times(path, 1)  # it is checked, and that is remembered
-            results[model.stem] = {
-                **load_times(path, arguments.rounds),
-                **many_loads(copies, max(arguments.rounds // 5, 1)),
-                **shared_memory(path, arguments.processes),
-            }
-            for copy in copies:
-                copy.unlink()
+            results[model.stem] = shared_memory(path, arguments.processes)
     print_table(results)
     write_json(arguments.json, results)
 

@@ -3,7 +3,6 @@
 - `commands`: outputs and pages that commands of the project make when the site is built
 - `navigation`: the list of pages at the side, and the pages that a search finds
 - `reference`: pages of the reference that follow from definitions
-- `speeds`: a chart of speed by model
 - `tables`: marks wide tables
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import commands, navigation, reference, speeds, tables
+from . import commands, navigation, reference, tables
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -19,6 +18,6 @@ if TYPE_CHECKING:
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Connect with Sphinx, which calls this."""
-    for part in (commands, navigation, reference, speeds, tables):
+    for part in (commands, navigation, reference, tables):
         part.connect(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
