@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 import random
@@ -35,6 +34,7 @@ from armpy_testing.backends.vendor_extension import RecordsBackend, Reverse
 from armpy_testing.models.control_flow import doubling, loop
 from armpy_testing.models.mutations import mutated
 from armpy_testing.models.networks import ADD, RELU, diamond, f32, floats, ints
+from tests.support.prepared_fuzz import changed
 from tests.support.prepared_layouts import (
     document,
     newest_layout,
@@ -374,47 +374,6 @@ def test_a_truth_value_is_0_or_1(path: Path) -> None:
         OptimizedNetwork.load(path)
 
 
-_ODD: tuple[object, ...] = (
-    None,
-    True,
-    0,
-    -1,
-    1,
-    2,
-    7,
-    2**31,
-    2**63,
-    1e300,
-    "",
-    "x",
-    "NONE",
-    [],
-    [0],
-    [1, 1],
-    {},
-)
-
-
-def replace(record: Any, number: int) -> Any:
-    """A copy of a record with a few places changed; the same number gives the same."""
-    chance = random.Random(number)
-    record = copy.deepcopy(record)
-    for _ in range(chance.choice((1, 1, 2, 3))):
-        holder, key = record, chance.choice(list(record))
-        while isinstance(holder[key], (dict, list)) and holder[key] and chance.random() < 0.9:
-            holder = holder[key]
-            key = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
-        change = chance.random()
-        if change < 0.6:
-            holder[key] = copy.deepcopy(chance.choice(_ODD))
-        elif change < 0.8:
-            del holder[key]
-        else:
-            others = list(holder) if isinstance(holder, dict) else range(len(holder))
-            holder[key] = copy.deepcopy(holder[chance.choice(others)])
-    return record
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: Path) -> None:
@@ -423,7 +382,7 @@ def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: P
     runtime = runtime_of(memory_limit_bytes=1 << 20)
     outcomes = {"read": 0, "refused": 0}
     for number in range(FUZZED):
-        write(path, replace(record, number), data)
+        write(path, changed(record, random.Random(number)), data)
         try:
             network = OptimizedNetwork.load(path)
             outcomes["read"] += 1

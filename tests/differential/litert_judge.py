@@ -20,7 +20,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance import Case
 from armpy_conformance.sampling.case_template import CaseTemplate
-from tests.differential.litert_oracle import run_litert
+from armpy_testing.litert_oracle import run_litert
 from tests.support.tflite_cases import Model, models_of
 from tests.support.tflite_operators import forms_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.ops.operation import Array
-from tests.differential.litert_oracle import run_litert
+from armpy_testing.litert_oracle import run_litert
 from tests.differential.tflite_samples.making import Sample
 
 OPTIMISED = {

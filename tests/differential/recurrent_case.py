@@ -15,9 +15,9 @@ from armpy.ops.tolerance import EXACT
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.compared_arrays import check_arrays, of_largest
+from armpy_testing.litert_oracle import run_litert
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.run_operation import run_operation
-from tests.differential.litert_oracle import run_litert
 from tests.support.tflite_cases import TYPES
 
 Array = npt.NDArray[Any]  # Any: every element type occurs

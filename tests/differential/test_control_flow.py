@@ -12,6 +12,7 @@ from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.compared_arrays import check_arrays
+from armpy_testing.litert_oracle import litert_or_skip, run_litert
 from armpy_testing.models.networks import floats, ints
 from armpy_testing.models.tflite_control_flow import (
     add_subgraph,
@@ -24,7 +25,6 @@ from armpy_testing.models.tflite_control_flow import (
     while_model,
 )
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
-from tests.differential.litert_oracle import litert_or_skip, run_litert
 from tests.support.tflite_files import network_of
 
 YES, NO = np.array([True]), np.array([False])

@@ -13,9 +13,9 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.types import DataType
+from armpy_testing.litert_oracle import litert_or_skip, run_litert
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.run_operation import declared, run_operation, tensor
-from tests.differential.litert_oracle import litert_or_skip, run_litert
 
 litert_or_skip()
 

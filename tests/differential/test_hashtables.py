@@ -10,9 +10,9 @@ import pytest
 import armpy
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
+from armpy_testing.litert_oracle import litert_or_skip, run_litert
 from armpy_testing.models.tflite_writer import OptionValue, Subgraph, Tensor, TfliteModel
 from armpy_testing.shared import shared_file
-from tests.differential.litert_oracle import litert_or_skip, run_litert
 from tests.differential.tflite_samples.making import string_bytes
 
 WORDS = np.array([b"cat", b"dog", b"", b"\xffx", "schön".encode()], object)

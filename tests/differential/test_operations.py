@@ -22,9 +22,9 @@ from armpy_conformance.cases import all_case_templates
 from armpy_conformance.definitions.expected import with_expected
 from armpy_conformance.sampling.case_sampling import drawn, num_draws, roots
 from armpy_conformance.sampling.case_template import CaseTemplate
+from armpy_testing.litert_oracle import litert_or_skip
 from armpy_testing.run_operation import run_operation
 from tests.differential import litert_judge
-from tests.differential.litert_oracle import litert_or_skip
 
 NAMES = sorted({template.operation.name for template in all_case_templates()})
 

@@ -11,7 +11,7 @@ import pytest
 from armpy.ops import RecurrentActivation, Svdf, UnidirectionalSequenceLstm
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.differential.litert_oracle import litert_or_skip
+from armpy_testing.litert_oracle import litert_or_skip
 from tests.differential.recurrent_case import ACTIVATIONS, Array, Case, Draw, compare, zeros
 
 NUM_CASES = 200

@@ -7,8 +7,8 @@ import pytest
 
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
+from armpy_testing.litert_oracle import litert_or_skip, run_litert
 from armpy_testing.models.tflite_recurrent import Lstm
-from tests.differential.litert_oracle import litert_or_skip, run_litert
 from tests.support.tflite_files import network_of
 
 CASES = [

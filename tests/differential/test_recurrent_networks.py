@@ -16,7 +16,7 @@ from armpy.ops import (
 )
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.differential.litert_oracle import litert_or_skip
+from armpy_testing.litert_oracle import litert_or_skip
 from tests.differential.recurrent_case import ACTIVATIONS, Array, Case, Draw, compare, zeros
 
 NUM_CASES = 100

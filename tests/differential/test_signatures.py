@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy_testing.litert_oracle import litert_or_skip
 from armpy_testing.shared import shared_file
-from tests.differential.litert_oracle import litert_or_skip
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, Tolerance
 from armpy_testing import compared_arrays as arrays
-from tests.differential.litert_oracle import litert_or_skip
+from armpy_testing.litert_oracle import litert_or_skip
 from tests.differential.litert_samples import by_litert
 from tests.differential.tflite_samples import all_samples, facts
 from tests.differential.tflite_samples.making import Sample

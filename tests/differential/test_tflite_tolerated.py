@@ -16,6 +16,7 @@ pytest.importorskip("tflite")
 import armpy
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
+from armpy_testing.litert_oracle import litert_or_skip
 from armpy_testing.models.tflite_writer import (
     OptionValue,
     SparseDimension,
@@ -24,7 +25,6 @@ from armpy_testing.models.tflite_writer import (
     Tensor,
     TfliteModel,
 )
-from tests.differential.litert_oracle import litert_or_skip
 
 Make = Callable[[], TfliteModel]
 ODD: dict[str, Make] = {}

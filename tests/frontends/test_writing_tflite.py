@@ -24,6 +24,7 @@ from armpy.core.flatbuffers.writer import FlatTable, write_flatbuffer
 from armpy.frontends.tflite.reader import TFLITE_SCHEMA
 from armpy.frontends.tflite_writer.tflite import Extras, read_extras, tflite_bytes, write_tflite
 from armpy.graph import Graph
+from armpy_testing.litert_oracle import run_litert
 
 FLOATS = DataType.FLOAT32
 CPU = ["CpuRef"]
@@ -40,21 +41,6 @@ def read_back(graph: Graph, array: Floats) -> Floats:
     with armpy.load(tflite_bytes(graph), backends=CPU) as model:
         (output,) = model.run({model.inputs[0].name: array}).values()
         return output
-
-
-def run_by_litert(content: bytes, array: Floats) -> Floats:
-    """What LiteRT's reference kernels make of a file."""
-    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(
-        model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
-    )
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], array)
-    interpreter.invoke()
-    output: Floats = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return output
 
 
 IMAGE: Floats = np.random.default_rng(9).uniform(0, 1, (1, 8, 8, 3)).astype(np.float32)
@@ -92,7 +78,7 @@ def test_attributes_become_tensors_and_options() -> None:
     expected = run(graph, IMAGE)
     np.testing.assert_array_equal(read_back(graph, IMAGE), expected)
     np.testing.assert_allclose(
-        run_by_litert(tflite_bytes(graph), IMAGE), expected, rtol=1e-5, atol=1e-6
+        run_litert(tflite_bytes(graph), [IMAGE])[0], expected, rtol=1e-5, atol=1e-6
     )
 
 

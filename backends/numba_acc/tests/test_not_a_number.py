@@ -13,21 +13,6 @@ from .support import ISA_NAMES, ISAS, run_compiled, run_reference
 
 RELU6 = ops.FusedActivation.RELU6
 SAME = ops.Padding.SAME
-LAYERS: dict[str, tuple[ops.Operation, tuple[int, ...], tuple[int, ...]]] = {
-    "pointwise": (ops.Convolution2d(activation=RELU6), (1, 6, 5, 19), (24, 1, 1, 19)),
-    "strided": (
-        ops.Convolution2d(stride=(2, 2), padding=SAME, activation=RELU6),
-        (1, 6, 7, 5),
-        (17, 3, 3, 5),
-    ),
-    "depthwise": (
-        ops.DepthwiseConvolution2d(padding=SAME, activation=RELU6),
-        (1, 6, 5, 19),
-        (1, 3, 3, 19),
-    ),
-    "vector": (ops.FullyConnected(activation=RELU6), (1, 40), (33, 40)),
-    "matrix": (ops.FullyConnected(activation=RELU6), (5, 40), (33, 40)),
-}
 FEWER_PRODUCTS = ops.Convolution2d(padding=SAME, activation=RELU6)
 
 
@@ -43,17 +28,6 @@ def network_of(
     elements: Array = random.normal(size=image).astype(np.float32)
     elements[(0, *(size // 2 for size in image[1:]))] = np.nan
     return network, {"x": elements}
-
-
-@pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
-@pytest.mark.parametrize("name", LAYERS)
-def test_what_is_no_number_stays_so(name: str, isa: Isa) -> None:
-    network, inputs = network_of(*LAYERS[name])
-    expected = run_reference(network, inputs)["y"]
-    assert np.isnan(expected).any()
-    np.testing.assert_allclose(
-        run_compiled(network, inputs, isa)["y"], expected, rtol=1e-5, atol=1e-5
-    )
 
 
 @pytest.mark.slow

@@ -53,24 +53,6 @@ def _type_of(array: Array) -> DataType:
     return {np.dtype(np.float16): F16, np.dtype(np.float32): F32, np.dtype(bool): BOOL}[array.dtype]
 
 
-def test_every_float16_is_converted_exactly() -> None:
-    every_half = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    infos = TensorInfo(every_half.shape, F16), TensorInfo(every_half.shape, F32)
-    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [every_half])
-
-
-def test_floats_are_rounded_to_the_next_float16() -> None:
-    exact = np.arange(1 << 15, dtype=np.uint16).view(np.float16)
-    exact = exact[np.isfinite(exact)].astype(np.float32)
-    middles = (exact[1:] + exact[:-1]) / 2
-    beside = [np.nextafter(middles, np.float32(side)) for side in (0, np.inf)]
-    special = np.array([65519.99, 65520, 1e30, np.inf, np.nan, 1e-40, 2.0**-25], np.float32)
-    floats = np.concatenate([exact, middles, *beside, special])
-    floats = np.concatenate([floats, -floats])
-    infos = TensorInfo(floats.shape, F32), TensorInfo(floats.shape, F16)
-    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [floats])
-
-
 OPERATIONS: list[tuple[Operation, list[Array]]] = [
     (ops.ElementwiseBinary(BinaryOperation.ADD), [halves(2, 3, 17), halves(17)]),
     (ops.ElementwiseBinary(BinaryOperation.MUL), [halves(2, 67), halves(2, 67)]),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.rewriting import rewritten
 
-from armpy import DataType, Network, Quantization, TensorInfo, ops
+from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import DataLayout
@@ -19,52 +17,27 @@ from .support import (
     random_array,
 )
 
-F32, S8, S16 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QSYMM_S16
+F32 = DataType.FLOAT32
 SAME = ops.Padding.SAME
 
-Volume = ops.Convolution3d | ops.TransposeConvolution3d
 
-
-class Case(NamedTuple):
-    """A convolution of a volume."""
-
-    operation: Volume
-    volume: tuple[int, ...] = (1, 5, 7, 6, 3)
-    weights: tuple[int, ...] = (9, 3, 3, 3, 3)
-    data_type: DataType = F32
-
-
-def quantization_of(data_type: DataType, scale: float, zero_point: int) -> Quantization | None:
-    """That of a tensor; none of floats."""
-    if data_type is F32:
-        return None
-    return Quantization.per_tensor(scale, 0 if data_type is S16 else zero_point)
-
-
-def network_of(case: Case) -> tuple[Network, dict[str, Array]]:
-    """A network of the layer, and an input for it."""
-    network, kind = Network(), case.data_type
-    info = TensorInfo(case.volume, kind, quantization=quantization_of(kind, 0.05, 3))
-    weights_info = TensorInfo(case.weights, F32 if kind is F32 else S8)
-    filters = case.weights[0]
-    weights = network.constant(
-        random_array(weights_info, 1),
-        data_type=weights_info.data_type,
-        quantization=quantization_of(weights_info.data_type, 0.01, 0),
-    )
-    bias = np.arange(-4, filters - 4).astype(np.float32)
-    if kind is not F32:
-        bias = (bias * 99).astype(np.int64 if kind is S16 else np.int32)
-    values = network.input("x", info), weights, network.constant(bias)
-    quantization = quantization_of(kind, 0.2, -9)
-    output = TensorInfo(None, kind, quantization=quantization)
-    network.output("y", network.add(case.operation, *values, output=output))
+def network_of(
+    operation: ops.Convolution3d,
+    volume: tuple[int, ...],
+    weights_shape: tuple[int, ...] = (9, 3, 3, 3, 3),
+) -> tuple[Network, dict[str, Array]]:
+    """A network of a convolution of a volume, and an input for it."""
+    network, info = Network(), TensorInfo(volume, F32)
+    weights = network.constant(random_array(TensorInfo(weights_shape, F32), 1))
+    filters = weights_shape[0]
+    bias = network.constant(np.arange(-4, filters - 4).astype(np.float32))
+    network.output("y", network.add(operation, network.input("x", info), weights, bias))
     return network, {"x": random_array(info)}
 
 
 def test_slices_of_padding_are_not_multiplied() -> None:
     operation = ops.Convolution3d(padding=((1, 1), (0, 0), (0, 0)))
-    network, inputs = network_of(Case(operation, (2, 4, 5, 6, 8), (9, 3, 1, 1, 8)))
+    network, inputs = network_of(operation, (2, 4, 5, 6, 8), (9, 3, 1, 1, 8))
     graph = network.build()
     program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
     # Of each volume, two slices of four see two slices; nothing is copied.
@@ -105,7 +78,7 @@ def test_channels_in_front_are_turned_to_the_back() -> None:
 def test_a_batch_of_volumes_keeps_one_copy_of_the_weights() -> None:
     sizes = []
     for count in (1, 6):
-        network, _ = network_of(Case(ops.Convolution3d(padding=SAME), (count, 4, 6, 6, 3)))
+        network, _ = network_of(ops.Convolution3d(padding=SAME), (count, 4, 6, 6, 3))
         graph = network.build()
         sizes.append(lower_region(SubgraphView.of(graph, graph.layers), ISAS[0]).constants.nbytes)
     assert sizes[0] == sizes[1]

@@ -24,7 +24,7 @@ def run_litert(
     reference: bool = True,
     xnnpack: bool = False,
     invocations: int = 1,
-) -> list[npt.NDArray[np.generic]]:
+) -> list[npt.NDArray[Any]]:
     """Run a model and return its outputs.
 
     Parameters
