@@ -185,8 +185,14 @@ def allowed_answer(numerics: Numerics, wanted: Array, actual: Array) -> Array:
     return actual
 
 
-def without_subnormals(array: Array) -> Array:
-    """Inputs as a device reads them that takes subnormal numbers for 0."""
+def as_read(numerics: Numerics, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs as a device reads them, which may take subnormal numbers for 0."""
+    if not numerics.flushes_subnormals:
+        return dict(feeds)
+    return {name: _without_subnormals(array) for name, array in feeds.items()}
+
+
+def _without_subnormals(array: Array) -> Array:
     if array.dtype.kind != "f":
         return array
     zeros = np.copysign(np.zeros((), array.dtype), array)

@@ -16,9 +16,9 @@ from armpy_conformance.comparison.exact_layers import is_move
 from armpy_conformance.differential_run import (
     DifferentialRun,
     FailureError,
+    as_read,
     other_feeds,
     run_trial,
-    without_subnormals,
 )
 from armpy_conformance.executed_layers import kind_of, kinds_run, layers_run
 from armpy_conformance.neighbours import NEIGHBOURS, companies
@@ -154,9 +154,7 @@ def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> Differentia
     # A case with neighbours is made for one trial.
     whole = None if case.neighbours else specialized(case)
     numerics = subject.backend.device.numerics
-    feeds = case.feeds()
-    if numerics.flushes_subnormals and first is None:
-        feeds = {name: without_subnormals(array) for name, array in feeds.items()}
+    feeds = as_read(numerics, case.feeds()) if first is None else case.feeds()
     both, expected = expected_of(subject, graph, feeds, first, case.feeds_again(), whole)
     labels = [_label(case, number) for number in range(len(graph.outputs))]
     num_layers = 1 + (case.front is not None) + (case.after is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
+from armpy_conformance.contract.networks import bench
 from armpy_conformance.judge import judge
 from armpy_conformance.result import Outcome
 from armpy_testing.models.networks import f32
@@ -86,6 +87,15 @@ def test_what_is_declared_is_allowed(numerics: Numerics, loses: str, outcome: Ou
         subject, case_of([float("nan"), 1.0, -1.0, SUBNORMAL, 2.0, 3.0, float("inf"), 5.0])
     )
     assert result.outcome is outcome, result.text
+
+
+def test_networks_have_no_inputs_that_a_device_reads_otherwise() -> None:
+    backend = Careless(Numerics(flushes_subnormals=True), Loses("subnormal"))
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
+    case = case_of([-SUBNORMAL])
+    root = replace(case, operation=Activation(ActivationFunction.SQRT)).graph()
+    trial = bench(subject, root, case.feeds())
+    assert [array.tolist() for array in trial.expected.values()] == [[0.0]]  # not NaN
 
 
 def test_float16_is_held_to_more_where_nothing_is_declared() -> None:

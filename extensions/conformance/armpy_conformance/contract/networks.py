@@ -22,7 +22,12 @@ from armpy_conformance.backend_under_test import BackendUnderTest, specialized
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.cases import sample_cases
 from armpy_conformance.contract.case import NotApplicableError, ViolationError
-from armpy_conformance.differential_run import allowed_answer, is_value, other_feeds
+from armpy_conformance.differential_run import (
+    allowed_answer,
+    as_read,
+    is_value,
+    other_feeds,
+)
 from armpy_conformance.judge import examine
 from armpy_conformance.result import Outcome
 
@@ -66,6 +71,7 @@ class Bench:
 def bench(subject: BackendUnderTest, graph: Graph, feeds: Mapping[str, Array]) -> Bench:
     """A network with CpuRef's answers."""
     numerics = subject.backend.device.numerics
+    feeds = as_read(numerics, feeds)
     return Bench(graph, feeds, subject.expected(graph, feeds), numerics)
 
 
