@@ -244,9 +244,11 @@ def _unsigned() -> Iterator[CaseTemplate]:
         *((Comparison(comparison), comparison.name) for comparison in ComparisonOperation),
     )
     for operation, name in pairs:
-        values = (_integer_ends, _shifts) if name.startswith("SHIFT") else ends
+        is_shift = name.startswith("SHIFT")
+        values = (_integer_ends, _shifts) if is_shift else ends
+        types = of(DataType.UNSIGNED32, DataType.SIGNED32) if is_shift else _UNSIGNED
         label = f"{name.lower()}-above-2-31"
-        yield CaseTemplate(label, operation, ((8, 20),) * 2, _UNSIGNED, values)
+        yield CaseTemplate(label, operation, ((8, 20),) * 2, types, values)
     singles: Sequence[tuple[Operation, str]] = (
         *((Reduce(ReduceOperation[name], (1,)), name) for name in ("MAX", "MIN", "SUM")),
         *((ArgMinMax(function, 1), function.name) for function in ArgMinMaxFunction),

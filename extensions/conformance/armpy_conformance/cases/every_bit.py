@@ -29,6 +29,8 @@ from armpy.ops import (
     ElementwiseUnary,
     FullyConnected,
     Gather,
+    GatherElements,
+    GatherNd,
     Operation,
     Pad,
     Pooling2d,
@@ -37,7 +39,10 @@ from armpy.ops import (
     ReduceOperation,
     Resize,
     ResizeMethod,
+    ReverseSequence,
     ReverseV2,
+    ScatterElements,
+    ScatterNd,
     Select,
     Slice,
     SpaceToBatchNd,
@@ -54,7 +59,14 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.comparison.seeded_values import anything, below, stored, thorough
+from armpy_conformance.comparison.seeded_values import (
+    Values,
+    anything,
+    below,
+    exactly,
+    stored,
+    thorough,
+)
 from armpy_conformance.sampling.case_template import CaseTemplate, indexed, of
 
 ALL_BITS = "all-bits"
@@ -172,6 +184,16 @@ _MOVED: Sequence[tuple[Operation, Sequence[tuple[int, ...]]]] = (
 )
 
 
+_PLACED: Sequence[tuple[Operation, Sequence[tuple[int, ...]], Values]] = (
+    (Gather(0), ((5, 3), (4,)), below(5)),
+    (GatherNd(), ((5, 3), (4, 1)), below(5)),
+    (GatherElements(0), ((4, 3), (2, 3)), below(4)),
+    (ReverseSequence(0, 1), ((5, 3), (3,)), exactly((4, 0, 3))),
+    (ScatterElements(0), ((4, 3), (1, 3), (1, 3)), below(4)),
+    (ScatterNd(), ((5, 3), (2, 1), (2, 3)), exactly(((0,), (3,)))),
+)
+
+
 def _moved() -> Iterator[CaseTemplate]:
     """Operations whose outputs hold elements of their inputs."""
     for operation, shapes in _MOVED:
@@ -185,9 +207,9 @@ def _moved() -> Iterator[CaseTemplate]:
             lambda types: types[1] in (DataType.FLOAT32, *_INTEGERS),
             (_checkered, numbers),
         )
-    yield CaseTemplate(
-        "few-numbers", Gather(0), ((5, 3), (4,)), _FLOAT, (few_numbers, below(5)), infos=indexed
-    )
+    for operation, shapes, places in _PLACED:
+        values = (few_numbers, places, few_numbers)
+        yield CaseTemplate("few-numbers", operation, shapes, _FLOAT, values, infos=indexed)
     for label, index_type in {"narrow": DataType.SIGNED32, "wide": DataType.SIGNED64}.items():
         yield CaseTemplate(
             f"every-bit-{label}-indices",

@@ -20,6 +20,7 @@ from armpy.ops import (
     Transpose,
 )
 from armpy.types import DataType
+from armpy_conformance.cases.every_pair import every_pair
 from armpy_conformance.cases.merged_layers import merged_layers
 from armpy_conformance.cases.pairs.covering import Row, covering
 from armpy_conformance.cases.patterns import TYPES, Builder, transposed
@@ -157,13 +158,6 @@ def _shared_weights(b: Builder) -> Value:
     return b.net.add(FullyConnected(), first, weights)
 
 
-def _other_weights(b: Builder) -> Value:
-    """Two layers of one input whose weights differ, and nothing else does."""
-    x = b.input(3, 6)
-    left, right = (b.net.add(FullyConnected(), x, b.weights(5, 6)) for _ in range(2))
-    return b.binary(left, right, BinaryOperation.SUB)
-
-
 def _same_layer_twice(b: Builder) -> Value:
     """Two equal layers of the same input, whose results are subtracted after one was changed."""
     x = b.input(3, 6)
@@ -179,7 +173,6 @@ _COMPUTATIONS: Mapping[str, Callable[[Builder], Value]] = {
     "product-with-its-transpose": _gram,
     "shared-weights": _shared_weights,
     "same-layer-twice": _same_layer_twice,
-    "other-weights": _other_weights,
 }
 """Networks of floats in which operands are exchanged, shared, or almost equal."""
 
@@ -187,7 +180,7 @@ _COMPUTATIONS: Mapping[str, Callable[[Builder], Value]] = {
 @cache
 def graph_patterns() -> tuple[Pattern, ...]:
     """Every network of these tables."""
-    return (*_merged(), *merged_layers(), *sibling_layers(), *_computed())
+    return (*_merged(), *merged_layers(), *every_pair(), *sibling_layers(), *_computed())
 
 
 def _merged() -> Iterator[Pattern]:

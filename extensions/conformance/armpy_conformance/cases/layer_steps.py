@@ -152,13 +152,13 @@ def gathered(*places: int) -> Step:
     return lambda b, value, x: b.move(Gather(0), value, b.net.constant(np.array(places, np.int32)))
 
 
-def parts(*order: int) -> Step:
-    """The thirds of a matrix along its last axis, joined in an order."""
+def parts(*order: int, axis: int = 1) -> Step:
+    """Equal parts of a matrix along an axis, joined in an order."""
 
     def add(b: Builder, value: Value, x: Value) -> Value:
-        outputs = [value.info.with_shape(None)] * 3
-        thirds = b.net.add_layer(Splitter(3, 1), [value], outputs=outputs).outputs
-        return b.move(Concat(1), *(thirds[number] for number in order))
+        outputs = [value.info.with_shape(None)] * len(order)
+        equal = b.net.add_layer(Splitter(len(order), axis), [value], outputs=outputs).outputs
+        return b.move(Concat(axis), *(equal[number] for number in order))
 
     return add
 
