@@ -251,13 +251,6 @@ class OneHot(Operation):
         return (inputs[1].data_type,)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """One value each, both and the output quantised alike."""
-        for info, name in zip(inputs[1:3], ("on_value", "off_value"), strict=True):
-            require(
-                info.shape in ((), (1,), (None,)),
-                f"{name} is not one element",
-                expected="a shape of () or (1,)",
-                actual=info.shape,
-            )
+        """Both values and the output quantised alike."""
         require_same_elements(inputs[1], inputs[2], "off_value")
         require_same_elements(inputs[1], outputs[0], "output")

@@ -53,6 +53,11 @@ class Operand:
         """Return whether the operand need not be there."""
         return self.optional or bool(self.becomes)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether the operand is data of one element."""
+        return self.ranks == (0, 1) and not self.becomes
+
 
 @dataclass(frozen=True, slots=True)
 class TypeRule:
@@ -405,6 +410,13 @@ def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
                 expected="rank " + " or ".join(map(str, ranks)),
                 actual=f"rank {len(info.shape)}, shape {format_shape(info.shape)}",
                 fix="Pass a tensor of the expected rank; a Reshape layer changes the rank",
+            )
+        if operand.is_single and info.shape not in (None, (), (1,), (None,)):
+            raise LayerValidationError(
+                f"'{operand.name}' is not one element",
+                where=operation.name,
+                expected="a shape of () or (1,)",
+                actual=format_shape(info.shape),
             )
 
 

@@ -64,12 +64,6 @@ class TableLookup(Operation):
             expected=f"{num_keys} values",
             actual=num_values,
         )
-        require(
-            inputs[3].shape in ((), (1,), (None,)),
-            "the default is not one element",
-            expected="a shape of () or (1,)",
-            actual=inputs[3].shape,
-        )
         return (inputs[0].shape,)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendError
 from armpy.model import Model
 
 LARGEST_RUN_BYTES = 1 << 20
@@ -18,8 +16,8 @@ def run_if_small(model: Model) -> str:
     Returns
     -------
     str
-        "loaded" if it is not run, "ran", or "failed" if it raised an `ArmpyError`; other errors
-        pass through.
+        "loaded" if it is not run, "ran", or "failed" if it raised an `ArmpyError`. Other errors,
+        and those of a backend, pass through.
     """
     infos = [spec.info for spec in model.inputs]
     if any(info.shape is None for info in infos):
@@ -28,7 +26,11 @@ def run_if_small(model: Model) -> str:
     if sum(int(np.prod(shape, dtype=float)) for shape in shapes) * 8 > LARGEST_RUN_BYTES:
         return "loaded"
     pairs = zip(infos, shapes, strict=True)
-    with contextlib.suppress(ArmpyError), np.errstate(all="ignore"):
-        model(*(np.ones(shape, info.data_type.dtype) for info, shape in pairs))
-        return "ran"
-    return "failed"
+    try:
+        with np.errstate(all="ignore"):
+            model(*(np.ones(shape, info.data_type.dtype) for info, shape in pairs))
+    except BackendError:
+        raise
+    except ArmpyError:
+        return "failed"
+    return "ran"
