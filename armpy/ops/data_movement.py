@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from armpy.ops.operation import Operation, require
-from armpy.tensor import Shape, TensorInfo
+from armpy.tensor import MAX_RANK, Shape, TensorInfo
 
 
 class DataMovement(Operation):
@@ -66,6 +66,22 @@ def require_operand(inputs: Sequence[TensorInfo | None], index: int, attribute: 
 def length_of(operand: TensorInfo) -> int | None:
     """Number of elements of an operand of rank 1; None if not known."""
     return operand.shape[0] if operand.shape else None
+
+
+def shape_of_operand(
+    inputs: Sequence[TensorInfo | None], index: int, attribute: str
+) -> Shape | None:
+    """A shape with an unknown dimension for each element of the operand that becomes it."""
+    rank = length_of(require_operand(inputs, index, attribute))
+    if rank is None:
+        return None
+    require(
+        rank <= MAX_RANK,
+        f"{attribute} has too many elements",
+        expected=f"at most {MAX_RANK} dimensions",
+        actual=rank,
+    )
+    return unknown_dims(rank)
 
 
 def unknown_dims(rank: int) -> Shape:

@@ -12,10 +12,9 @@ from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import elements_of
 from armpy.ops.data_movement import (
     DataMovement,
-    length_of,
     require_operand,
     require_same_elements,
-    unknown_dims,
+    shape_of_operand,
     unwrap_single,
 )
 from armpy.ops.operation import Array, Operand, Operation, TypeRule, require, rule
@@ -123,8 +122,7 @@ class Fill(DataMovement):
         count = math.prod(1 if dim is None else dim for dim in inputs[0].shape or ())
         require(count == 1, "the value is not one number", expected="1 element", actual=count)
         if self.shape is None:
-            length = length_of(require_operand(inputs, 1, "shape"))
-            return (None if length is None else unknown_dims(length),)
+            return (shape_of_operand(inputs, 1, "shape"),)
         require(
             all(dim >= 0 for dim in self.shape),
             "a size of the shape is negative",

@@ -9,10 +9,10 @@ from typing import ClassVar
 from armpy.core.dataclass import dataclass
 from armpy.ops.data_movement import (
     DataMovement,
-    length_of,
     require_operand,
     require_per_axis,
     require_same_elements,
+    shape_of_operand,
     unknown_dims,
 )
 from armpy.ops.operation import Operand, require
@@ -255,8 +255,7 @@ class BroadcastTo(DataMovement):
         """The given shape."""
         target = self.broadcast_to_shape
         if target is None:
-            length = length_of(require_operand(inputs, 1, "broadcast_to_shape"))
-            return (None if length is None else unknown_dims(length),)
+            return (shape_of_operand(inputs, 1, "broadcast_to_shape"),)
         require(
             all(size >= 0 for size in target),
             "the shape to broadcast to has a negative size",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from armpy.core.dataclass import dataclass
-from armpy.ops.data_movement import DataMovement, length_of, require_operand, unwrap_single
+from armpy.ops.data_movement import DataMovement, require_operand, shape_of_operand, unwrap_single
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import normalize_axes, normalize_axis, product
 from armpy.tensor import Shape, TensorInfo, format_shape
@@ -39,8 +39,7 @@ class Reshape(DataMovement):
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """The target shape with its -1 worked out."""
         if self.target_shape is None:
-            length = length_of(require_operand(inputs, 1, "target_shape"))
-            return (None if length is None else (None,) * length,)
+            return (shape_of_operand(inputs, 1, "target_shape"),)
         target = self.target_shape
         require(
             all(dim >= -1 for dim in target),

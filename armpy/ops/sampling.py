@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from armpy.core.dataclass import dataclass
-from armpy.ops.data_movement import length_of, require_operand, unknown_dims
+from armpy.ops.data_movement import shape_of_operand
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
@@ -24,8 +24,7 @@ _RULES = (rule(((DataType.SIGNED32, DataType.SIGNED64),), (_REALS,)),)
 def _given_shape(shape: tuple[int, ...] | None, inputs: Sequence[TensorInfo]) -> Shape | None:
     """The shape that the attribute says, or as many axes as the operand has elements."""
     if shape is None:
-        length = length_of(require_operand(inputs, 0, "shape"))
-        return None if length is None else unknown_dims(length)
+        return shape_of_operand(inputs, 0, "shape")
     require(
         all(dim >= 0 for dim in shape),
         "a size of the shape is negative",

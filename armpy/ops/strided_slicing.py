@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 from armpy.core.dataclass import dataclass
 from armpy.ops.data_movement import DataMovement, length_of, require_operand
 from armpy.ops.operation import Operand, require
-from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
+from armpy.tensor import MAX_RANK, Dimension, Shape, TensorInfo, format_shape
 
 __all__ = ["StridedSlice"]
 
@@ -110,6 +110,13 @@ class StridedSlice(DataMovement):
             "begin, end and stride have different lengths",
             expected="equal numbers of entries",
             actual=" and ".join(map(str, sorted(counts))),
+        )
+        # Each is for an axis of the input, one of the output, or the ellipsis.
+        require(
+            max(counts, default=0) <= 2 * MAX_RANK + 1,
+            "begin, end and stride have too many entries",
+            expected=f"at most {2 * MAX_RANK + 1} entries",
+            actual=max(counts, default=0),
         )
         return counts.pop() if counts else None
 

@@ -50,6 +50,14 @@ NEGATIVE: list[tuple[Operation, list[tuple[int, ...]], DataType]] = [
         DataType.FLOAT32,
     ),
 ]
+LONG: list[tuple[Operation, list[tuple[int, ...]]]] = [
+    (ops.Fill(), [(), (1 << 20,)]),
+    (ops.Reshape(), [(2, 3), (1 << 20,)]),
+    (ops.BroadcastTo(), [(2, 3), (1 << 20,)]),
+    (ops.RandomNormal(), [(1 << 20,)]),
+    (ops.StridedSlice(), [(2, 3), *((1 << 20,),) * 3]),
+]
+"""The last operands have an element for each axis."""
 
 
 def refusal(
@@ -89,3 +97,12 @@ def test_a_negative_size_is_refused(
     operation: Operation, shapes: list[tuple[int, ...]], data_type: DataType
 ) -> None:
     assert "-" in refusal(operation, shapes, data_type).actual
+
+
+@pytest.mark.parametrize(("operation", "shapes"), LONG, ids=lambda item: getattr(item, "name", ""))
+def test_operands_for_more_axes_than_there_can_be_are_refused(
+    operation: Operation, shapes: list[tuple[int, ...]]
+) -> None:
+    error = refusal(operation, shapes, DataType.SIGNED32)
+    assert "too many" in error.failed
+    assert error.actual == str(1 << 20)
