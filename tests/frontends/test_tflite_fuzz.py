@@ -10,7 +10,6 @@ same bytes.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -19,12 +18,10 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-import armpy
-from armpy.errors import ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy_testing.effort import effort
 from armpy_testing.models.mutations import mutated
-from armpy_testing.models.small_runs import run_if_small
+from armpy_testing.models.small_runs import MEMORY_LIMIT_BYTES, fault_in
 from armpy_testing.models.tflite_control_flow import small_models
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.shared import SHARED
@@ -103,8 +100,6 @@ def _external() -> bytes:
 
 
 COUNT = effort(300)
-MEMORY_LIMIT_BYTES = 64 << 20
-TIME_LIMIT_S = 2.0
 PARTS = 10
 KINDS = 3
 
@@ -134,26 +129,10 @@ RUNTIME = Runtime(
 )
 
 
-def _try_one(data: bytes) -> str:
-    """Load a file and run it if it is small; what is wrong with the outcome, or nothing."""
-    started = time.perf_counter()
-    try:
-        with armpy.load(data, memory_limit_bytes=MEMORY_LIMIT_BYTES, runtime=RUNTIME) as model:
-            duration = time.perf_counter() - started
-            run_if_small(model)
-    except ParserError as error:
-        duration = time.perf_counter() - started
-        if not str(error):
-            return "an error without a text"
-    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
-        return f"{type(error).__name__}: {error}"
-    return "" if duration < TIME_LIMIT_S else f"it took {duration:.1f} s"
-
-
 def _failures(make: Callable[[int], bytes], part: int) -> dict[int, str]:
     """What went wrong, by number of the file, in one part of the numbers."""
     numbers = range(part, COUNT // KINDS, PARTS)
-    outcomes = {number: _try_one(make(number)) for number in numbers}
+    outcomes = {number: fault_in(make(number), "tflite", RUNTIME) for number in numbers}
     return {number: outcome for number, outcome in outcomes.items() if outcome}
 
 
