@@ -3,8 +3,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from armpy.backend import BackendOption, OptionScope, OptionValue
 from armpy.backend.options import check_options
@@ -111,11 +109,6 @@ def test_values_are_read_from_text(option: BackendOption, text: str, value: Opti
 def test_text_that_is_no_allowed_value_is_rejected(option: BackendOption, text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=rf"Npu: the option '{option.name}' .* got '?"):
         option.parse(text, "Npu")
-
-
-@given(st.integers(0, 64))
-def test_what_is_written_as_text_is_read_again(value: int) -> None:
-    assert THREADS.parse(str(THREADS.check(value))) == value
 
 
 DECLARED = (THREADS, MODE, CACHE)

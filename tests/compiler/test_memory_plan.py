@@ -1,38 +1,8 @@
 from __future__ import annotations
 
-from itertools import combinations
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from armpy.backend import ALIGNMENT_BYTES, MemBlock
 from armpy.compiler.memory.plan import plan_memory
-from armpy.compiler.memory.strategies import pack
 from armpy.graph.network import Network
 from armpy_testing.models.networks import ADD, RELU, f32
-
-BLOCKS = st.lists(
-    st.builds(
-        lambda start, length, size: MemBlock(start, start + length, size),
-        st.integers(0, 20),
-        st.integers(0, 6),
-        st.integers(0, 1000),
-    ),
-    max_size=25,
-)
-
-
-@given(BLOCKS)
-def test_blocks_that_live_at_the_same_time_never_overlap(blocks: list[MemBlock]) -> None:
-    offsets, _ = pack(blocks)
-    for (a, at_a), (b, at_b) in combinations(zip(blocks, offsets, strict=True), 2):
-        if a.start <= b.end and b.start <= a.end:
-            assert at_a + a.size_bytes <= at_b or at_b + b.size_bytes <= at_a
-
-
-@given(BLOCKS)
-def test_every_offset_is_aligned(blocks: list[MemBlock]) -> None:
-    assert all(offset % ALIGNMENT_BYTES == 0 and offset >= 0 for offset in pack(blocks)[0])
 
 
 def test_an_unread_value_has_a_place_while_it_is_written() -> None:

@@ -50,11 +50,13 @@ def strict(message: str) -> Callable[[Make], Make]:
     return register
 
 
-def begun() -> tuple[TfliteModel, Subgraph, Tensor]:
-    """A model with an input of two floats."""
+def begun(
+    shape: tuple[int, ...] = (2,), type: str = "FLOAT32", name: str = "x", **more: object
+) -> tuple[TfliteModel, Subgraph, Tensor]:
+    """A model with one input."""
     model = TfliteModel()
     graph = model.subgraph()
-    x = graph.tensor("x", (2,))
+    x = graph.tensor(name, shape, type, **more)  # type: ignore[arg-type]  # by each model
     graph.inputs(x)
     return model, graph, x
 
@@ -69,13 +71,10 @@ def unary(
     **of_tensors: object,
 ) -> TfliteModel:
     """A model of one operator with one input, of the type and quantisation of its output."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", shape, type, **of_tensors)  # type: ignore[arg-type]  # by each model
+    model, graph, x = begun(shape, type, **of_tensors)  # type: ignore[arg-type]  # by each model
     of_tensors.pop("shape_signature", None)
     y = graph.tensor("y", output_shape or shape, type, **of_tensors)  # type: ignore[arg-type]
     graph.operator(operator, [x], [y], options, options_table=options_table)
-    graph.inputs(x)
     graph.outputs(y)
     return model
 
@@ -84,13 +83,10 @@ def with_constant(
     type: str, data: bytes, operator: str = "ADD", shape: tuple[int, ...] = (2,), **more: float
 ) -> TfliteModel:
     """A model of one operator on an input of two elements and a constant."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (2,), type, **more)  # type: ignore[arg-type]  # a scale
-    constant = graph.tensor("c", shape, type, data=data, **more)  # type: ignore[arg-type]
+    model, graph, x = begun(type=type, **more)  # type: ignore[arg-type]  # a scale
+    constant = graph.tensor("c", shape, type, data=data, **more)  # type: ignore[arg-type]  # a scale
     y = graph.tensor("y", (2,), type, **more)  # type: ignore[arg-type]
     graph.operator(operator, [x, constant], [y], {})
-    graph.inputs(x)
     graph.outputs(y)
     return model
 
@@ -103,26 +99,6 @@ def padded_float32() -> TfliteModel:
 @odd
 def padded_by_part_of_an_element() -> TfliteModel:
     return with_constant("FLOAT32", NUMBERS.tobytes()[:11])
-
-
-@odd
-def padded_int32() -> TfliteModel:
-    return with_constant("INT32", np.arange(4, dtype=np.int32).tobytes())
-
-
-@odd
-def padded_int64() -> TfliteModel:
-    return with_constant("INT64", np.arange(4, dtype=np.int64).tobytes())
-
-
-@odd
-def padded_int8() -> TfliteModel:
-    return with_constant("INT8", bytes(range(16)), scale=0.5)
-
-
-@odd
-def padded_int16() -> TfliteModel:
-    return with_constant("INT16", bytes(range(16)), scale=0.5)
 
 
 @odd
@@ -336,38 +312,32 @@ def reshape_by_a_matrix() -> TfliteModel:
 
 @odd
 def bias_of_two_dimensions_of_a_convolution() -> TfliteModel:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (1, 4, 4, 1)), graph.tensor("y", (1, 4, 4, 2))
+    model, graph, x = begun((1, 4, 4, 1))
+    y = graph.tensor("y", (1, 4, 4, 2))
     weights = graph.tensor("w", (2, 1, 1, 1), data=np.ones((2, 1, 1, 1), np.float32))
     bias = graph.tensor("b", (1, 2), data=np.array([[1, 2]], np.float32))
     graph.operator("CONV_2D", [x, weights, bias], [y], STEPS)
-    graph.inputs(x)
     graph.outputs(y)
     return model
 
 
 @odd
 def bias_of_two_dimensions_of_a_product() -> TfliteModel:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (1, 4)), graph.tensor("y", (1, 2))
+    model, graph, x = begun((1, 4))
+    y = graph.tensor("y", (1, 2))
     weights = graph.tensor("w", (2, 4), data=np.ones((2, 4), np.float32))
     bias = graph.tensor("b", (1, 2), data=np.array([[1, 2]], np.float32))
     graph.operator("FULLY_CONNECTED", [x, weights, bias], [y], {})
-    graph.inputs(x)
     graph.outputs(y)
     return model
 
 
 @odd
 def positions_of_another_type_than_the_output() -> TfliteModel:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2, 3)), graph.tensor("y", (2,), "INT32")
+    model, graph, x = begun((2, 3))
+    y = graph.tensor("y", (2,), "INT32")
     axis = graph.tensor("a", (), "INT32", data=np.array(1, np.int32))
     graph.operator("ARG_MAX", [x, axis], [y], {"output_type": "INT64"})
-    graph.inputs(x)
     graph.outputs(y)
     return model
 
@@ -405,11 +375,9 @@ def padding_that_the_schema_does_not_have() -> TfliteModel:
 
 @strict("Name is too long. Expected at most 65536 bytes")
 def very_long_name() -> TfliteModel:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x" * 70000, (2,)), graph.tensor("y", (2,))
+    model, graph, x = begun(name="x" * 70000)
+    y = graph.tensor("y", (2,))
     graph.operator("ABS", [x], [y], None)
-    graph.inputs(x)
     graph.outputs(y)
     return model
 
@@ -448,11 +416,9 @@ def tensor_of_4_bits() -> TfliteModel:
 
 @strict("another data type than the first input")
 def reshape_to_another_type() -> TfliteModel:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2, 3), "INT32"), graph.tensor("y", (6,), "FLOAT32")
+    model, graph, x = begun((2, 3), "INT32")
+    y = graph.tensor("y", (6,))
     graph.operator("RESHAPE", [x], [y], {"new_shape": [6]})
-    graph.inputs(x)
     graph.outputs(y)
     return model
 

@@ -192,14 +192,6 @@ def test_outputs_can_be_inputs_constants_or_repeated(backend: FakeBackend | None
     np.testing.assert_array_equal(outs["y_again"], [2, 4])
 
 
-def test_state_is_kept_between_executions_and_can_be_reset() -> None:
-    model = Model(counter(), runtime_of())
-    for expected in ([1, 2], [2, 4], [3, 6]):
-        np.testing.assert_array_equal(model(floats(1, 2)), expected)
-    model.reset_state()
-    np.testing.assert_array_equal(model(floats(1, 2)), [1, 2])
-
-
 def keyed(shape: tuple[int, ...], key: str | None) -> Network:
     """Hands out a variable of a key."""
     net = Network()

@@ -13,7 +13,7 @@ import pytest
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.container import open_container, write_container
 from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_REPLACEABLE_FILES
-from tests.support.prepared_layouts import newest_layout, oldest_layout, read_plainly, sealed
+from tests.support.prepared_layouts import newest_layout, read_plainly, sealed
 
 SECTIONS = {"a": b"a" * 100, "empty": b"", "large": bytes(range(256)) * 40, "z": b"z"}
 
@@ -96,12 +96,6 @@ def test_a_longer_file_is_refused() -> None:
     text = read_plainly(newest_layout({})).manifest_text
     with pytest.raises(ParserError, match="data follows its last section"):
         open_container(sealed(text, b"\0" * 64))
-
-
-def test_the_oldest_layout_is_refused_with_both_versions(path: Path) -> None:
-    path.write_bytes(oldest_layout({}, b"constants"))
-    with pytest.raises(ParserError, match=r"file.armpy: .*Expected version 4; got version 1\."):
-        open_container(path)
 
 
 @pytest.mark.parametrize(

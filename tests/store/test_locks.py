@@ -97,14 +97,6 @@ def test_a_process_that_dies_gives_its_lock_back(tmp_path: Path) -> None:
         assert is_held
 
 
-def test_a_lock_is_not_waited_for_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(locks, "LONGEST_WAIT_S", 0.05)
-    with locked(tmp_path / "a.lock") as first, locked(tmp_path / "a.lock") as second:
-        assert (first, second) == (True, False)
-
-
 def test_where_nothing_can_be_written_the_block_runs_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with locked(tmp_path / "file" / "a.lock") as is_held:

@@ -129,12 +129,6 @@ def test_attached_data_are_part_of_the_model_unless_cleared(manager: DeviceManag
             model.set_operand_extension_data(records, b"late")
 
 
-def test_a_model_runs_on_the_device_that_has_the_extension(manager: DeviceManager) -> None:
-    compilation = finished(reverse(manager, 2), manager)
-    (result,) = compilation(np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
-    np.testing.assert_array_equal(result, [[4, 5, 6], [1, 2, 3]])
-
-
 @pytest.mark.parametrize("length", [5, 7])
 def test_bytes_must_be_as_many_as_the_elements_have(length: int, manager: DeviceManager) -> None:
     execution = Execution(finished(reverse(manager, 2), manager))

@@ -148,13 +148,6 @@ def test_of_equal_placements_that_of_preferred_backends_is_taken() -> None:
         assert set(result.backends.values()) == {order[0]}
 
 
-def test_only_who_takes_a_layer_gets_it() -> None:
-    graph = chain(3)
-    table = Table({(f"add_{i}", b): 1.0 + (b == "A") for i in range(3) for b in "AB"})
-    result = partition(graph, {0: ["B"], 1: ["A"], 2: ["A", "B"]}, table)
-    assert [*result.backends.values()] == ["B", "A", "B"]
-
-
 @pytest.mark.slow
 def test_a_graph_that_is_too_wide_is_placed_well_and_says_that_it_may_not_be_the_best() -> None:
     numbers = random.Random(3)
