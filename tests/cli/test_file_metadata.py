@@ -24,7 +24,7 @@ from armpy_testing.models.tflite_metadata import (
     metadata_bytes,
     packed,
 )
-from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import model_with_input
 from armpy_testing.systems import NEEDS_REPLACEABLE_FILES
 
 PIXELS = np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8)
@@ -39,13 +39,10 @@ def image_model(
 ) -> bytes:
     """A model of a picture of two pixels, that gives what it gets as six scores."""
     data_type, scale, zero_point = quantization or ("FLOAT32", None, None)
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (1, 1, 2, 3), data_type, scale=scale, zero_point=zero_point)
+    model, graph, x = model_with_input((1, 1, 2, 3), data_type, scale=scale, zero_point=zero_point)
     y = graph.tensor("y", (1, 6), data_type, scale=scale, zero_point=zero_point)
     shape = graph.tensor("shape", (2,), "INT32", data=[1, 6])
     graph.operator("RESHAPE", [x, shape], [y], {"new_shape": [1, 6]})
-    graph.inputs(x)
     graph.outputs(y)
     picture: Fields = {
         3: {0: IMAGE, 1: {0: RGB}},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armpy_testing.command_line import Cli
-from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import model_with_input
 from armpy_testing.shared import shared_file
 
 for library in ("click", "PIL"):
@@ -17,13 +17,10 @@ for library in ("click", "PIL"):
 def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
     cli: Cli, tmp_path: Path
 ) -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    words = graph.tensor("words", (1,), "STRING")
+    model, graph, words = model_with_input((1,), "STRING", name="words")
     pairs, flags = graph.tensor("pairs", (1,), "STRING"), graph.tensor("flags", (1,), "BOOL")
     graph.operator("SKIP_GRAM", [words], [pairs], {"ngram_size": 2})
     graph.operator("EQUAL", [words, words], [flags], {})
-    graph.inputs(words)
     graph.outputs(pairs, flags)
     path = tmp_path / "pairs.tflite"
     path.write_bytes(model.to_bytes())

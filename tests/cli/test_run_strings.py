@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armpy_testing.command_line import Cli
-from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import model_with_input
 
 pytest.importorskip("click")
 
@@ -16,13 +16,10 @@ pytest.importorskip("click")
 @pytest.fixture
 def reshaping(tmp_path: Path) -> Path:
     """A model that makes a column of words."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    words = graph.tensor("words", (3,), "STRING")
+    model, graph, words = model_with_input((3,), "STRING", name="words")
     column = graph.tensor("column", (3, 1), "STRING")
     shape = graph.tensor("shape", (2,), "INT32", data=[3, 1])
     graph.operator("RESHAPE", [words, shape], [column], {"new_shape": [3, 1]})
-    graph.inputs(words)
     graph.outputs(column)
     path = tmp_path / "reshaping.tflite"
     path.write_bytes(model.to_bytes())

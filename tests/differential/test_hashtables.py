@@ -11,7 +11,13 @@ import armpy
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
 from armpy_testing.litert_oracle import litert_or_skip, run_litert
-from armpy_testing.models.tflite_writer import OptionValue, Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import (
+    OptionValue,
+    Subgraph,
+    Tensor,
+    TfliteModel,
+    model_with_input,
+)
 from armpy_testing.shared import shared_file
 from tests.differential.tflite_samples.making import string_bytes
 
@@ -155,12 +161,9 @@ def test_a_handle_that_nothing_makes_is_refused() -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"\x01\0\0\0", string_bytes(WORDS)[:-1]])
 def test_a_constant_whose_strings_are_damaged_is_refused(raw: bytes) -> None:
-    model = TfliteModel()
-    graph = model.subgraph("main")
-    operand = graph.tensor("x", (5,), "STRING")
+    model, graph, operand = model_with_input((5,), "STRING")
     same = graph.tensor("same", (5,), "BOOL")
     graph.operator("EQUAL", [operand, graph.tensor("c", (5,), "STRING", data=raw)], [same], {})
-    graph.inputs(operand)
     graph.outputs(same)
     with pytest.raises(ParserError, match="tensor 2 'c'"):
         armpy.load(model.to_bytes())

@@ -6,6 +6,7 @@ Each is small, and odd in one way; docs/reference/tflite_files.md has the table.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,8 @@ from armpy_testing.models.tflite_writer import (
     OptionValue,
     SparseDimension,
     Sparsity,
-    Subgraph,
-    Tensor,
     TfliteModel,
+    model_with_input,
 )
 
 Make = Callable[[], TfliteModel]
@@ -50,17 +50,6 @@ def strict(message: str) -> Callable[[Make], Make]:
     return register
 
 
-def begun(
-    shape: tuple[int, ...] = (2,), type: str = "FLOAT32", name: str = "x", **more: object
-) -> tuple[TfliteModel, Subgraph, Tensor]:
-    """A model with one input."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor(name, shape, type, **more)  # type: ignore[arg-type]  # by each model
-    graph.inputs(x)
-    return model, graph, x
-
-
 def unary(
     operator: str,
     shape: tuple[int, ...] = (2, 3),
@@ -68,24 +57,24 @@ def unary(
     options: dict[str, OptionValue] | None = None,
     output_shape: tuple[int, ...] | None = None,
     options_table: str | None = None,
-    **of_tensors: object,
+    **of_tensors: Any,
 ) -> TfliteModel:
     """A model of one operator with one input, of the type and quantisation of its output."""
-    model, graph, x = begun(shape, type, **of_tensors)  # type: ignore[arg-type]  # by each model
+    model, graph, x = model_with_input(shape, type, **of_tensors)
     of_tensors.pop("shape_signature", None)
-    y = graph.tensor("y", output_shape or shape, type, **of_tensors)  # type: ignore[arg-type]
+    y = graph.tensor("y", output_shape or shape, type, **of_tensors)
     graph.operator(operator, [x], [y], options, options_table=options_table)
     graph.outputs(y)
     return model
 
 
 def with_constant(
-    type: str, data: bytes, operator: str = "ADD", shape: tuple[int, ...] = (2,), **more: float
+    type: str, data: bytes, operator: str = "ADD", shape: tuple[int, ...] = (2,), **more: Any
 ) -> TfliteModel:
     """A model of one operator on an input of two elements and a constant."""
-    model, graph, x = begun(type=type, **more)  # type: ignore[arg-type]  # a scale
-    constant = graph.tensor("c", shape, type, data=data, **more)  # type: ignore[arg-type]  # a scale
-    y = graph.tensor("y", (2,), type, **more)  # type: ignore[arg-type]
+    model, graph, x = model_with_input(type=type, **more)
+    constant = graph.tensor("c", shape, type, data=data, **more)
+    y = graph.tensor("y", (2,), type, **more)
     graph.operator(operator, [x, constant], [y], {})
     graph.outputs(y)
     return model
@@ -113,7 +102,7 @@ def padded_scalar() -> TfliteModel:
 
 @odd
 def padded_float16_weights() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     halves = np.arange(8, dtype=np.float16).tobytes()
     constant = graph.tensor("c", (2,), "FLOAT16", data=halves)
     weights, y = graph.tensor("w", (2,)), graph.tensor("y", (2,))
@@ -125,7 +114,7 @@ def padded_float16_weights() -> TfliteModel:
 
 @odd
 def padded_shape_of_a_reshape() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     shape = np.array([2, 1, 9, 9], np.int32).tobytes()
     y = graph.tensor("y", (2, 1))
     graph.operator("RESHAPE", [x, graph.tensor("s", (2,), "INT32", data=shape)], [y], None)
@@ -135,7 +124,7 @@ def padded_shape_of_a_reshape() -> TfliteModel:
 
 @odd
 def padded_constant_without_elements() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     empty = graph.tensor("c", (0,), data=NUMBERS.tobytes())
     y = graph.tensor("y", (2,))
     graph.operator("CONCATENATION", [x, empty], [y], {"axis": 0})
@@ -145,7 +134,7 @@ def padded_constant_without_elements() -> TfliteModel:
 
 @odd
 def padded_external_buffer() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     buffer = model.buffer(NUMBERS.tobytes(), external=True)
     y = graph.tensor("y", (2,))
     graph.operator("ADD", [x, graph.tensor("c", (2,), buffer=buffer)], [y], {})
@@ -171,7 +160,7 @@ def padded_sparse_constant() -> TfliteModel:
 
 @odd
 def truth_value_of_3() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     condition = graph.tensor("c", (2,), "BOOL", data=b"\0\3")
     other, y = graph.tensor("z", (2,)), graph.tensor("y", (2,))
     graph.operator("SELECT", [condition, x, other], [y], {})
@@ -196,7 +185,7 @@ for _operator in ("ADD", "SUB", "MUL", "DIV"):
         def _activated(
             operator: str = _operator, activation: str | int = _activation
         ) -> TfliteModel:
-            model, graph, x = begun()
+            model, graph, x = model_with_input()
             y = graph.tensor("y", (2,))
             graph.operator(operator, [x, x], [y], {"fused_activation_function": activation})
             graph.outputs(y)
@@ -213,7 +202,7 @@ def activation_TANH_of_a_pooling() -> TfliteModel:
 
 @odd
 def options_of_another_operator() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     y = graph.tensor("y", (2,))
     graph.operator("ADD", [x, x], [y], {}, options_table="SubOptions")
     graph.outputs(y)
@@ -237,7 +226,7 @@ def softmax_with_a_negative_beta() -> TfliteModel:
 
 @odd
 def tensor_written_twice() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     again, y, z = (graph.tensor(name, (2,)) for name in ("a", "y", "z"))
     graph.operator("NEG", [x], [again], {})
     graph.operator("ABS", [again], [y], None)
@@ -249,7 +238,7 @@ def tensor_written_twice() -> TfliteModel:
 
 @odd
 def tensor_written_twice_with_other_shapes() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     again, y, z = graph.tensor("a", (2,)), graph.tensor("y", (2,)), graph.tensor("z", (4,))
     graph.operator("NEG", [x], [again], {})
     graph.operator("ABS", [again], [y], None)
@@ -261,7 +250,7 @@ def tensor_written_twice_with_other_shapes() -> TfliteModel:
 
 @odd
 def operator_that_writes_its_own_input() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     y = graph.tensor("y", (2,))
     graph.operator("NEG", [x], [y], {})
     graph.operator("ABS", [y], [y], None)
@@ -271,7 +260,7 @@ def operator_that_writes_its_own_input() -> TfliteModel:
 
 @odd
 def input_that_is_written() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     negative, y = graph.tensor("a", (2,)), graph.tensor("y", (2,))
     graph.operator("NEG", [x], [negative], {})
     graph.operator("SQUARE", [negative], [x], {})
@@ -282,7 +271,7 @@ def input_that_is_written() -> TfliteModel:
 
 @odd
 def variable_that_an_operator_writes() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     state, y = graph.tensor("v", (2,), variable=True), graph.tensor("y", (2,))
     graph.operator("ADD", [x, state], [y], {})
     graph.operator("NEG", [y], [state], {})
@@ -292,7 +281,7 @@ def variable_that_an_operator_writes() -> TfliteModel:
 
 @odd
 def variable_that_is_written_before_it_is_read() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     state, y = graph.tensor("v", (2,), variable=True), graph.tensor("y", (2,))
     graph.operator("NEG", [x], [state], {})
     graph.operator("ADD", [x, state], [y], {})
@@ -302,7 +291,7 @@ def variable_that_is_written_before_it_is_read() -> TfliteModel:
 
 @odd
 def reshape_by_a_matrix() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     shape = graph.tensor("s", (1, 2), "INT32", data=np.array([[2, 1]], np.int32))
     y = graph.tensor("y", (2, 1))
     graph.operator("RESHAPE", [x, shape], [y], {"new_shape": [2, 1]})
@@ -312,7 +301,7 @@ def reshape_by_a_matrix() -> TfliteModel:
 
 @odd
 def bias_of_two_dimensions_of_a_convolution() -> TfliteModel:
-    model, graph, x = begun((1, 4, 4, 1))
+    model, graph, x = model_with_input((1, 4, 4, 1))
     y = graph.tensor("y", (1, 4, 4, 2))
     weights = graph.tensor("w", (2, 1, 1, 1), data=np.ones((2, 1, 1, 1), np.float32))
     bias = graph.tensor("b", (1, 2), data=np.array([[1, 2]], np.float32))
@@ -323,7 +312,7 @@ def bias_of_two_dimensions_of_a_convolution() -> TfliteModel:
 
 @odd
 def bias_of_two_dimensions_of_a_product() -> TfliteModel:
-    model, graph, x = begun((1, 4))
+    model, graph, x = model_with_input((1, 4))
     y = graph.tensor("y", (1, 2))
     weights = graph.tensor("w", (2, 4), data=np.ones((2, 4), np.float32))
     bias = graph.tensor("b", (1, 2), data=np.array([[1, 2]], np.float32))
@@ -334,7 +323,7 @@ def bias_of_two_dimensions_of_a_product() -> TfliteModel:
 
 @odd
 def positions_of_another_type_than_the_output() -> TfliteModel:
-    model, graph, x = begun((2, 3))
+    model, graph, x = model_with_input((2, 3))
     y = graph.tensor("y", (2,), "INT32")
     axis = graph.tensor("a", (), "INT32", data=np.array(1, np.int32))
     graph.operator("ARG_MAX", [x, axis], [y], {"output_type": "INT64"})
@@ -375,7 +364,7 @@ def padding_that_the_schema_does_not_have() -> TfliteModel:
 
 @strict("Name is too long. Expected at most 65536 bytes")
 def very_long_name() -> TfliteModel:
-    model, graph, x = begun(name="x" * 70000)
+    model, graph, x = model_with_input(name="x" * 70000)
     y = graph.tensor("y", (2,))
     graph.operator("ABS", [x], [y], None)
     graph.outputs(y)
@@ -384,7 +373,7 @@ def very_long_name() -> TfliteModel:
 
 @strict("nothing has written it")
 def tensor_that_is_read_before_it_is_written() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     late, y = graph.tensor("a", (2,)), graph.tensor("y", (2,))
     graph.operator("ABS", [late], [y], None)
     graph.operator("NEG", [x], [late], {})
@@ -406,7 +395,7 @@ def more_than_1024_inputs() -> TfliteModel:
 
 @strict("INT4 is supported for constants only")
 def tensor_of_4_bits() -> TfliteModel:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     quantized, y = graph.tensor("q", (2,), "INT4", scale=0.5), graph.tensor("y", (2,))
     graph.operator("QUANTIZE", [x], [quantized], {})
     graph.operator("DEQUANTIZE", [quantized], [y], {})
@@ -416,7 +405,7 @@ def tensor_of_4_bits() -> TfliteModel:
 
 @strict("another data type than the first input")
 def reshape_to_another_type() -> TfliteModel:
-    model, graph, x = begun((2, 3), "INT32")
+    model, graph, x = model_with_input((2, 3), "INT32")
     y = graph.tensor("y", (6,))
     graph.operator("RESHAPE", [x], [y], {"new_shape": [6]})
     graph.outputs(y)
@@ -475,7 +464,7 @@ def test_what_stays_refused_says_why(name: str) -> None:
 
 
 def test_input_that_is_listed_twice_is_one() -> None:
-    model, graph, x = begun()
+    model, graph, x = model_with_input()
     y = graph.tensor("y", (2,))
     graph.operator("ABS", [x], [y], None)
     graph.inputs(x, x)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import model_with_input
 
 pytestmark = pytest.mark.slow
 
@@ -131,11 +131,9 @@ def onnx_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def tflite_file(tmp_path: Path) -> Path:
     """A model of one operator that has no converter outside the copy."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (3,), "FLOAT32"), graph.tensor("y", (3,), "FLOAT32")
+    model, graph, x = model_with_input((3,))
+    y = graph.tensor("y", (3,), "FLOAT32")
     graph.operator("STABLEHLO_CBRT", [x], [y])
-    graph.inputs(x)
     graph.outputs(y)
     path = tmp_path / "model.tflite"
     path.write_bytes(model.to_bytes())

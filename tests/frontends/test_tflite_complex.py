@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,19 +11,16 @@ import pytest
 import armpy
 from armpy.errors import ParserError
 from armpy.types import DataType
-from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel, model_with_input
 from tests.support.tflite_files import network_of
 
 
 def model_of(
-    build: Callable[[Subgraph, Tensor], Tensor], kind: str = "COMPLEX64", **more: object
+    build: Callable[[Subgraph, Tensor], Tensor], kind: str = "COMPLEX64", **more: Any
 ) -> bytes:
     """A model of one input (2, 3) and what is built on it."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (2, 3), kind, **more)  # type: ignore[arg-type]  # by name
+    model, graph, x = model_with_input((2, 3), kind, **more)
     y = build(graph, x)
-    graph.inputs(x)
     graph.outputs(y)
     return model.to_bytes()
 

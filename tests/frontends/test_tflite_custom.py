@@ -16,7 +16,7 @@ from armpy.errors import InvalidArgumentError, ParserError
 from armpy.graph import Value
 from armpy.ops import ElementwiseBinary
 from armpy.plugins.hooks import CustomOperator, OperatorParts, hookimpl
-from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel, model_with_input
 from tests.support.walkthrough import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "write_a_plugin.md"
@@ -24,11 +24,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "write_a_plugin.md"
 
 def custom_file(code: str, options: bytes = b"\x03") -> bytes:
     """A file of one custom operator of a vector."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (4,), shape_signature=(-1,)), graph.tensor("y", (4,))
+    model, graph, x = model_with_input((4,), shape_signature=(-1,))
+    y = graph.tensor("y", (4,))
     graph.operator("CUSTOM", [x], [y], custom_code=code, custom_options=options)
-    graph.inputs(x)
     graph.outputs(y)
     return model.to_bytes()
 

@@ -10,7 +10,7 @@ import pytest
 import armpy
 from armpy.errors import ParserError
 from armpy.ops import Prelu, Reshape, Select
-from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel, model_with_input
 from tests.differential.tflite_samples import sampled_operators
 from tests.support.tflite_cases import Model, Spec, different_models, operator_models
 from tests.support.tflite_files import known_operators, network_of, parsed
@@ -45,13 +45,10 @@ def test_every_operator_has_a_case_or_a_sample() -> None:
 
 
 def test_batch_matmul_multiplies_16_bits_by_8() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (1, 2), "INT16", scale=0.5)
+    model, graph, x = model_with_input((1, 2), "INT16", scale=0.5)
     y = graph.tensor("y", (2, 1), "INT8", scale=0.25, data=[3, -99])
     z = graph.tensor("z", (1, 1), "INT16", scale=2.0)
     graph.operator("BATCH_MATMUL", [x, y], [z], {})
-    graph.inputs(x)
     graph.outputs(z)
     product = armpy.load(model.to_bytes(), backends=["CpuRef"])
     # (1000 * 3 - 300 * 99) * 0.5 * 0.25 / 2

@@ -11,7 +11,7 @@ import pytest
 import tflite
 
 from armpy.errors import ParserError, UnsupportedOperatorError
-from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel, model_with_input
 from tests.support.tflite_files import network_of, parsed, signatures_of
 
 
@@ -72,10 +72,8 @@ def test_signature_must_name_every_input() -> None:
 
 
 def test_signature_must_keep_to_the_edge_of_the_subgraph() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    a, b = graph.tensor("a", (2,)), graph.tensor("b", (2,))
-    graph.inputs(a)
+    model, graph, a = model_with_input(name="a")
+    b = graph.tensor("b", (2,))
     graph.outputs(a)
     model.signature("s", {"a": a}, {"out": b})
     with pytest.raises(ParserError, match=r"'out' is not one of the subgraph's outputs"):
@@ -127,11 +125,9 @@ def test_unsupported_operators_are_listed_with_their_numbers() -> None:
 
 @pytest.mark.parametrize("index", [-2, 7, 2**31 - 1])
 def test_tensor_index_out_of_range_is_refused(index: int) -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,))
+    model, graph, x = model_with_input()
+    y = graph.tensor("y", (2,))
     graph.operator("ADD", [x, index], [y], {})
-    graph.inputs(x)
     graph.outputs(y)
     with pytest.raises(
         ParserError, match=rf"there is no tensor {index}. Expected an index below 2"
@@ -150,11 +146,9 @@ def test_tensor_that_nothing_writes_is_refused() -> None:
 
 
 def test_operator_that_writes_a_variable_of_another_shape_is_refused() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2,)), graph.tensor("y", (), variable=True)
+    model, graph, x = model_with_input()
+    y = graph.tensor("y", (), variable=True)
     add(graph, x, x, y)
-    graph.inputs(x)
     graph.outputs(y)
     with pytest.raises(ParserError, match=r"operator 0 ADD 'y': .*of another shape"):
         network_of(model)
@@ -258,10 +252,7 @@ def test_tables_that_lie_over_each_other_cost_little(field: str, count: int, pay
 
 
 def test_vector_longer_than_the_file_is_refused_before_it_is_read() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (77, 78, 79))
-    graph.inputs(x)
+    model, graph, x = model_with_input((77, 78, 79))
     graph.outputs(x)
     length_and_shape = struct.pack("<4i", 3, 77, 78, 79)
     file = model.to_bytes()
@@ -272,32 +263,24 @@ def test_vector_longer_than_the_file_is_refused_before_it_is_read() -> None:
 
 
 def test_very_long_names_are_refused() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x" * 70_000, (2,))
-    graph.inputs(x)
+    model, graph, x = model_with_input(name="x" * 70_000)
     graph.outputs(x)
     with pytest.raises(ParserError, match=r"Name is too long. Expected at most 65536 bytes"):
         network_of(model)
 
 
 def test_names_that_are_no_utf8_are_made_readable() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("abcd", (2,))
-    graph.inputs(x)
+    model, graph, x = model_with_input(name="abcd")
     graph.outputs(x)
     file = model.to_bytes().replace(b"abcd", b"a\xff\xfed")
     assert parsed(file).output_names == ("a\ufffd\ufffdd",)
 
 
 def test_every_prefix_of_a_file_is_damage() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,), data=[1.0, 2.0])
+    model, graph, x = model_with_input()
+    y = graph.tensor("y", (2,), data=[1.0, 2.0])
     z = graph.tensor("z", (2,))
     add(graph, x, y, z)
-    graph.inputs(x)
     graph.outputs(z)
     file = model.to_bytes()
     for size in range(len(file) - 16):

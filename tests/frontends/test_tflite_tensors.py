@@ -13,7 +13,12 @@ from armpy.errors import ParserError
 from armpy.graph import Value
 from armpy.tensor import Quantization
 from armpy.types import DataType
-from armpy_testing.models.tflite_writer import SparseDimension, Sparsity, TfliteModel
+from armpy_testing.models.tflite_writer import (
+    SparseDimension,
+    Sparsity,
+    TfliteModel,
+    model_with_input,
+)
 from tests.support.tflite_files import network_of, parsed
 
 
@@ -126,10 +131,7 @@ def test_unknown_type_is_refused_by_number() -> None:
 
 
 def test_open_dimensions_have_a_default() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (1, 4), shape_signature=(-1, 4))
-    graph.inputs(x)
+    model, graph, x = model_with_input((1, 4), shape_signature=(-1, 4))
     graph.outputs(x)
     built = parsed(model)
     assert built.inputs[0].info.shape == (None, 4)
@@ -149,13 +151,10 @@ def test_an_output_has_the_shape_that_its_signature_declares(
     signature: tuple[int, ...] | None,
     declared: tuple[int | None, ...] | None,
 ) -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (1, 12), shape_signature=(-1, 12))
+    model, graph, x = model_with_input((1, 12), shape_signature=(-1, 12))
     y = graph.tensor("y", shape, shape_signature=signature)
     new_shape = graph.tensor("s", (3,), "INT32", data=np.array([-1, *shape[1:]], np.int32))
     graph.operator("RESHAPE", [x, new_shape], [y], None)
-    graph.inputs(x)
     graph.outputs(y)
     assert parsed(model).output_shapes == (declared,)
 
@@ -331,10 +330,7 @@ def test_buffer_that_does_not_exist_is_refused() -> None:
 
 
 def test_tensor_above_the_memory_limit_is_refused() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (1000, 1000, 1000, 1000), "FLOAT32")
-    graph.inputs(x)
+    model, graph, x = model_with_input((1000, 1000, 1000, 1000))
     graph.outputs(x)
     with pytest.raises(
         ParserError,

@@ -30,7 +30,7 @@ from armpy.types import DataType
 from armpy_testing.checkout import checkout_path
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import f32, floats
-from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel, model_with_input
 from armpy_tools.accuracy import Status, run_accuracy
 from armpy_tools.accuracy.engines import Engine
 from armpy_tools.accuracy.expected_results import read_expected
@@ -262,14 +262,11 @@ def test_a_model_is_judged_by_the_peer_too(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def rounding_model() -> bytes:
     """A .tflite file that stores two numbers in 8 bits, in steps of 0.5, and reads them."""
-    model = TfliteModel()
-    graph = model.subgraph("main")
-    x = graph.tensor("x", (2,), "FLOAT32")
+    model, graph, x = model_with_input()
     stored = graph.tensor("stored", (2,), "INT8", scale=0.5, zero_point=0)
     y = graph.tensor("y", (2,), "FLOAT32")
     graph.operator("QUANTIZE", [x], [stored])
     graph.operator("DEQUANTIZE", [stored], [y])
-    graph.inputs(x)
     graph.outputs(y)
     return model.to_bytes()
 

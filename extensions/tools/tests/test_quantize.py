@@ -12,7 +12,7 @@ import pytest
 
 import armpy
 from armpy_testing.command_line import armpy_command
-from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
+from armpy_testing.models.tflite_writer import OptionValue, model_with_input
 
 pytest.importorskip("click")
 pytest.importorskip("PIL")
@@ -25,9 +25,7 @@ from armpy_tools.quantize import OutputAccuracy, QuantizeReport
 def float_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A convolution over 4 by 4 pixels."""
     generator = np.random.default_rng(5)
-    model = TfliteModel()
-    graph = model.subgraph("main")
-    image = graph.tensor("image", (1, 4, 4, 3))
+    model, graph, image = model_with_input((1, 4, 4, 3), name="image")
     weights = graph.tensor("w", (2, 3, 3, 3), data=generator.normal(0, 1, (2, 3, 3, 3)))
     bias = graph.tensor("b", (2,), data=[0.5, -0.5])
     features = graph.tensor("features", (1, 4, 4, 2))
@@ -35,7 +33,6 @@ def float_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     options: dict[str, OptionValue] = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
     graph.operator("CONV_2D", [image, weights, bias], [features], options=options)
     graph.operator("SIN", [features], [wave])
-    graph.inputs(image)
     graph.outputs(wave)
     path = tmp_path_factory.mktemp("model") / "float.tflite"
     path.write_bytes(model.to_bytes())

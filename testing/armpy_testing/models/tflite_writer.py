@@ -21,6 +21,7 @@ TFLite schema 3c, as generated in the `tflite` package.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import flatbuffers
 import numpy as np
@@ -335,6 +336,17 @@ class TfliteModel:
         builder = flatbuffers.Builder(1024)
         builder.Finish(write(builder, Table("Model", fields)), self.identifier)
         return bytes(builder.Output())
+
+
+def model_with_input(
+    shape: Sequence[int] | None = (2,), type: str | int = "FLOAT32", name: str = "x", **more: Any
+) -> tuple[TfliteModel, Subgraph, Tensor]:
+    """A model with one input, and its main subgraph; parameters as of `Subgraph.tensor`."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor(name, shape, type, **more)
+    graph.inputs(x)
+    return model, graph, x
 
 
 def _quantization(

@@ -17,7 +17,7 @@ import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
 from armpy_testing.command_line import armpy_command
-from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
+from armpy_testing.models.tflite_writer import OptionValue, TfliteModel, model_with_input
 from armpy_tools.comparison.file_difference import first_file_difference
 
 TEXT = """<ir_version: 9, opset_import: ["" : 18]>
@@ -112,9 +112,8 @@ def test_a_quantised_file_beside_a_float_one_is_named(
 ) -> None:
     paths = []
     for name in ("float", "int8"):
-        model = TfliteModel()
-        graph = model.subgraph()
-        x, y = graph.tensor("x", (1, 4)), graph.tensor("y", (1, 4))
+        model, graph, x = model_with_input((1, 4))
+        y = graph.tensor("y", (1, 4))
         if name == "int8":
             inner = [graph.tensor(n, (1, 4), "INT8", scale=0.1) for n in ("q", "r")]
             graph.operator("QUANTIZE", [x], [inner[0]], {})
@@ -122,7 +121,6 @@ def test_a_quantised_file_beside_a_float_one_is_named(
             graph.operator("DEQUANTIZE", [inner[1]], [y], {})
         else:
             graph.operator("ABS", [x], [y], {})
-        graph.inputs(x)
         graph.outputs(y)
         paths.append(str(tmp_path / f"{name}.tflite"))
         Path(paths[-1]).write_bytes(model.to_bytes())
