@@ -19,7 +19,7 @@ from armpy_torch.capture import Argument, CapturedGraph
 from armpy_torch.graph_program import GraphProgram, RefusedElementsError
 from armpy_torch.options import ProgramOptions
 from armpy_torch.partitioned_program import PartitionedProgram, refusal_of_all
-from armpy_torch.preparation import PreparedProgram, first_lines
+from armpy_torch.preparation import PreparedProgram, draws_random_numbers, first_lines
 from armpy_torch.verification import difference, differing_operators
 
 _log = logging.getLogger(__name__)
@@ -127,18 +127,21 @@ class CompiledGraph:
             program.written and self._graph.overlaps(arguments, program.written)
         ):
             try:
-                if self._unverified and self._unverified.pop(key, None) is program:
-                    return self._verified(program, arguments)
+                if self._unverified and self._unverified.get(key) is program:
+                    return self._verified(key, program, arguments)
                 return program.run(arguments)
-            except RefusedElementsError:
-                pass  # PyTorch raises its own error
+            except RefusedElementsError as error:  # most are PyTorch's as well, which it raises
+                _log.info("%s: PyTorch runs a call: %s", self._title, _text(error))
         results: Sequence[object] = self._graph.module(*arguments)
         return results
 
-    def _verified(self, program: Program, arguments: Sequence[Argument]) -> Sequence[object]:
+    def _verified(
+        self, key: Key, program: Program, arguments: Sequence[Argument]
+    ) -> Sequence[object]:
         """PyTorch's results of a call; a program with other results is not used again.
 
-        Random numbers are the same for both, as parts draw them in PyTorch's order.
+        Random numbers are the same for both, as parts draw them in PyTorch's order. Until a call
+        has passed, those of other threads are compared as well.
         """
         trial = [*arguments]
         for number in program.written:
@@ -146,7 +149,9 @@ class CompiledGraph:
         before = [*trial]
         for number in program.written:
             before[number] = arguments[number].clone()
-        with torch.random.fork_rng(devices=[]):
+        # Setting the generator back would repeat numbers that another thread draws meanwhile.
+        is_random = any(draws_random_numbers(node) for node in program.prepared.refusals)
+        with torch.random.fork_rng(devices=[], enabled=is_random):
             actual = program.run(trial)
         expected: Sequence[object] = self._graph.module(*arguments)
         written = program.written
@@ -154,8 +159,10 @@ class CompiledGraph:
             [*actual, *(trial[number] for number in written)],
             [*expected, *(arguments[number] for number in written)],
         )
-        if text:
-            with compile_lock:
+        with compile_lock:
+            if self._unverified.get(key) is program:
+                del self._unverified[key]
+            if text and self._programs.get(key) is program:  # another thread may have rejected it
                 self._reject(text, before)
         return expected
 
@@ -174,6 +181,7 @@ class CompiledGraph:
             "armpy's results differ from PyTorch's", where=blamed, actual=text
         )
         self._programs.clear()
+        self._unverified.clear()
         self._parts.clear()
         warnings.warn(
             f"{self._title} runs in PyTorch: {_text(self._refusal)}", RuntimeWarning, stacklevel=2
@@ -199,6 +207,9 @@ class CompiledGraph:
 
     def _find(self, key: Key, arguments: Sequence[Argument]) -> Program | None:
         """The program for a call's sizes and weights; None if the call is for PyTorch."""
+        made = self._programs.get(key)  # by another thread, perhaps, that had the lock before
+        if made is not None and made.has_weights_of(arguments):
+            return made
         for other_key, program in [*self._programs.items()]:
             if not program.has_weights_of(arguments):
                 del self._programs[other_key]
@@ -206,8 +217,7 @@ class CompiledGraph:
             elif other_key[1] == key[1] and program.prepared.takes(
                 self._graph.tensors_of(arguments)
             ):
-                self._programs[key] = program
-                self._note_size(key, program)
+                self._keep(key, program)
                 return program
         if not self._is_refused:
             try:
@@ -216,18 +226,18 @@ class CompiledGraph:
                 self._is_refused = True
                 self._refuse(error, "runs in PyTorch")
             else:
-                self._programs[key] = program
                 self._verified_sizes[id(program)] = 0
-                self._note_size(key, program)
+                self._keep(key, program)
                 return program
         self._check_fallback()
         return None
 
-    def _note_size(self, key: Key, program: Program) -> None:
-        """Have the first call for a size compared, if few sizes of the program were."""
+    def _keep(self, key: Key, program: Program) -> None:
+        """Keep a size's program, whose first call is compared if those of few sizes were."""
         if self._verifies and self._verified_sizes[id(program)] < _VERIFIED_SIZES:
             self._verified_sizes[id(program)] += 1
             self._unverified[key] = program
+        self._programs[key] = program  # last: other threads read it without the lock
 
     def _new_program(self, arguments: Sequence[Argument]) -> Program:
         """Make a program, with sizes that stay open if armpy takes the graph like that."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import torch
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError
+from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Runtime
 from armpy.model import Model
 from armpy.ops.operation import Array
@@ -98,12 +98,13 @@ class GraphProgram:
         names = [spec.name for spec in model.inputs]
         try:
             results = model.run(dict(zip(names, given, strict=True)))
-        except ArmpyError as error:
-            if self.converted.checks:  # of an index, say
-                raise RefusedElementsError from error
+        except (InvalidArgumentError, BackendError) as error:  # backends refuse indices with these
+            if self.converted.checks:
+                raise RefusedElementsError(str(error)) from error
             raise
-        if not all(check.passes(results) for check in self.converted.checks):
-            raise RefusedElementsError
+        for check in self.converted.checks:
+            if not check.passes(results):
+                raise RefusedElementsError(f"PyTorch refuses an element of '{check.output.name}'")
         for number, (_, output) in zip(self.written, self.converted.written, strict=True):
             with torch.no_grad():
                 arguments[number].copy_(tensor_of(results[output.name], output.dtype))

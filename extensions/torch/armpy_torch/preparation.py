@@ -9,6 +9,7 @@ them, and has PyTorch decompose the others. Of both, armpy takes calls that are 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -24,6 +25,8 @@ from armpy.core.dataclass import dataclass
 from armpy_torch.capture import is_open
 from armpy_torch.fused_layers import FUSED_LAYERS
 from armpy_torch.operator_calls import OperatorCall, unproved_reason
+
+_log = logging.getLogger(__name__)
 
 OPSET = 23
 """The operator set: the first with Attention, as PyTorch's function of that purpose."""
@@ -65,8 +68,9 @@ class PreparedProgram:
         }:
             try:
                 finer = program.run_decompositions(rules)
-            except Exception:  # noqa: BLE001  # a decomposition that does not go with export
-                pass
+            except Exception as error:  # noqa: BLE001  # PyTorch's decompositions may raise anything
+                names = ", ".join(sorted(map(str, rules)))
+                _log.info("no decomposition of %s: %s", names, first_lines(error))
             else:
                 if not _refusals(finer):
                     program, refusals = finer, {}
