@@ -37,7 +37,7 @@ from armpy_torch.operator_calls import (
     unproved_reason,
 )
 from armpy_torch.preparation import registry_decomposed
-from armpy_torch.verification import NO_RESULT, calls_of, differences_of_calls
+from armpy_torch.verification import Calls, calls_of, differences_of_calls, is_wrong
 
 TABLE = Path(__file__).parents[1] / "extensions/torch/armpy_torch/proved_operators.json"
 
@@ -46,8 +46,14 @@ TYPES = (
     *(torch.int32, torch.float64, torch.uint8),
 )
 
-EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, float("inf"), -float("inf"), float("nan"))
+EDGES = (
+    *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, 90.0, -90.0),
+    *(float("inf"), -float("inf"), float("nan")),
+)
 """Values of which samples of elementwise operators and reductions are made."""
+
+NEAR_ZERO = 2.0**-13
+"""Factor of samples near zero, where 1 + x has few digits of x."""
 
 NUMBERS = (0, 2, -3, 0.0, 0.5, 2.5, -0.5, True)
 """Second arguments of binary operators that are no tensors."""
@@ -59,17 +65,13 @@ SAMPLES = 24
 """Samples of an operator in a type; of more, some are drawn."""
 
 ALIKE = 3
-"""Calls that are tried of those with one signature and the same ranks."""
+"""Calls that are tried of those with one signature, the same ranks and the same extremes."""
 
 GROUP = 8
 """Operators whose samples are one program."""
 
 BATCH = 64
 """Calls in one network."""
-
-Sample: TypeAlias = "tuple[Any, tuple[Any, ...], dict[str, Any]]"
-"""A function of PyTorch's, and its arguments."""
-
 
 Table: TypeAlias = "dict[str, dict[str, str]]"
 """Proved features by operator and types."""
@@ -82,37 +84,18 @@ class Observation(NamedTuple):
     text: str  # how it differs; empty if it does not
 
 
-class _Samples(torch.nn.Module):
-    """A program of operators called with their samples."""
-
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        super().__init__()
-        self.samples = samples
-        leaves = tree_leaves([*samples])
-        self.tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-    def forward(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
-        """Results of all samples."""
-        leaves, form = tree_flatten([*self.samples])
-        given = iter(tensors)
-        samples = tree_unflatten(
-            [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], form
-        )
-        results = [tree_leaves(operator(*args, **kwargs)) for operator, args, kwargs in samples]
-        return [x for several in results for x in several if isinstance(x, torch.Tensor)]
-
-
-def samples_of(info: Any, dtype: torch.dtype) -> list[Sample]:
-    """Samples of an operator, some with edge values, that PyTorch runs."""
+def samples_of(info: Any, dtype: torch.dtype) -> list[OperatorCall]:
+    """Samples of an operator, some with edge values or near zero, that PyTorch runs."""
     everything = [*islice(info.sample_inputs("cpu", dtype), 400)]
     some = Random(0).sample(everything, min(SAMPLES, len(everything)))
-    samples = [(info.op, (s.input, *s.args), s.kwargs) for s in some]
+    samples = [OperatorCall(info.op, (s.input, *s.args), s.kwargs) for s in some]
     if _takes_edges(info):
-        samples += [tree_map(_with_edges, sample) for sample in samples[:6]]
+        changes = _with_edges, _near_zero
+        samples += [tree_map(change, sample) for sample in samples[:6] for change in changes]
     if "BinaryUfuncInfo" in _kinds(info):
         x, kwargs = everything[0].input, some[-1].kwargs
-        samples += [(info.op, (x, number), kwargs) for number in NUMBERS]
-        samples += [(info.op, (x, number), {}) for number in NUMBERS]
+        samples += [OperatorCall(info.op, (x, number), kwargs) for number in NUMBERS]
+        samples += [OperatorCall(info.op, (x, number), {}) for number in NUMBERS]
     return [sample for sample in samples if _runs(sample)]
 
 
@@ -121,7 +104,7 @@ def _kinds(info: Any) -> set[str]:
     return {base.__name__ for base in type(info).__mro__}
 
 
-def recurrent_samples(dtype: torch.dtype) -> Iterator[Sample]:
+def recurrent_samples(dtype: torch.dtype) -> Iterator[OperatorCall]:
     """Samples of layers that OpInfo lacks."""
     flags = (False, True)
     functions = (torch.lstm, 4), (torch.gru, 3), (torch.rnn_tanh, 1), (torch.rnn_relu, 1)
@@ -139,7 +122,8 @@ def recurrent_samples(dtype: torch.dtype) -> Iterator[Sample]:
         state = [tensor.to(dtype) for tensor in states]
         values = torch.randn((4, 5, 3) if batch_first else (5, 4, 3)).to(dtype)
         args = (values, state if gates == 4 else state[0], [w.to(dtype) for w in weights])
-        yield function, (*args, biases, layers, 0.0, False, both, batch_first), {}
+        options = biases, layers, 0.0, False, both, batch_first
+        yield OperatorCall(function, (*args, *options), {})
 
 
 def _takes_edges(info: Any) -> bool:
@@ -160,20 +144,25 @@ def _with_edges(value: Any) -> Any:
     return chosen.to(value.dtype).reshape(value.shape)
 
 
-def _runs(sample: Sample) -> bool:
+def _near_zero(value: Any) -> Any:
+    """The same tensor of real numbers, much smaller."""
+    is_real = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.detach() * NEAR_ZERO if is_real else value
+
+
+def _runs(sample: OperatorCall) -> bool:
     """Return whether PyTorch runs a sample."""
-    operator, *rest = sample
-    args, kwargs = tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, rest)
+    copied = tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, sample)
     try:
-        operator(*args, **kwargs)
+        copied.result  # noqa: B018  # a property that runs it
     except Exception:  # noqa: BLE001  # whatever it raises
         return False
     return True
 
 
-def traced(samples: Sequence[Sample]) -> Iterator[OperatorCall]:
+def traced(samples: Sequence[OperatorCall]) -> Iterator[OperatorCall]:
     """Calls of operators that samples are decomposed into."""
-    program = _Samples(samples)
+    program = Calls(samples)
     try:
         exported = torch.export.export(program, tuple(program.tensors), strict=False)
         yield from calls_of(registry_decomposed(exported), program.tensors)
@@ -185,13 +174,23 @@ def traced(samples: Sequence[Sample]) -> Iterator[OperatorCall]:
 
 
 def chosen(calls: Iterable[OperatorCall], counts: Counter[object]) -> Iterator[OperatorCall]:
-    """Few calls of each kind, none with complex numbers; `counts` has those of earlier ones."""
+    """Few calls of each kind, none with complex or undefined numbers; `counts` has earlier ones."""
     for call in calls:
         tensors = [x for x in tree_leaves((call.args, call.kwargs)) if isinstance(x, torch.Tensor)]
-        kind = (call.signature, tuple(tensor.dim() for tensor in tensors))
+        kind = (call.signature, tuple((tensor.dim(), *_extremes(tensor)) for tensor in tensors))
         counts[kind] += 1
-        if counts[kind] <= ALIKE and not any(tensor.is_complex() for tensor in tensors):
+        is_undefined = "empty" in str(call.target) or any(x.is_complex() for x in tensors)
+        if counts[kind] <= ALIKE and not is_undefined:
             yield call
+
+
+def _extremes(tensor: torch.Tensor) -> tuple[bool, bool]:
+    """Return whether a tensor has elements that are no numbers or infinite, or small ones alone."""
+    is_dense = tensor.layout == torch.strided and not tensor.is_quantized
+    if not is_dense or not tensor.is_floating_point() or not tensor.numel():
+        return False, False
+    values = tensor.double()
+    return not bool(values.isfinite().all()), bool(values.abs().max() < 64 * NEAR_ZERO)
 
 
 def refused_elements(call: OperatorCall) -> bool:
@@ -208,13 +207,13 @@ def refused_elements(call: OperatorCall) -> bool:
             args, kwargs = tree_unflatten(
                 [wrong if number == position else x for number, x in enumerate(leaves)], form
             )
-            if not _runs((call.target, args, kwargs)):
+            if not _runs(call._replace(args=args, kwargs=kwargs)):
                 return True
     return False
 
 
 def observations(
-    samples: Sequence[Sample], runtime: Runtime, counts: Counter[object]
+    samples: Sequence[OperatorCall], runtime: Runtime, counts: Counter[object]
 ) -> Iterator[Observation]:
     """What comes of samples; `counts` has kinds of calls that came before."""
     calls = sorted(chosen(traced(samples), counts), key=lambda call: str(call.target))
@@ -223,11 +222,6 @@ def observations(
         for call, text in zip(batch, differences_of_calls(batch, runtime), strict=True):
             refused = "" if text or not refused_elements(call) else "PyTorch refuses some elements"
             yield Observation(call.signature, text or refused)
-
-
-def is_wrong(text: str) -> bool:
-    """Return whether a call's result differs from PyTorch's."""
-    return bool(text) and not text.startswith(NO_RESULT)
 
 
 def table_of(found: Iterable[Observation]) -> Table:

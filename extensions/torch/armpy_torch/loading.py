@@ -36,7 +36,9 @@ def load(program: ExportedProgram, **options: Any) -> Model:  # Any: as `Runtime
     -------
     Model
         Inputs and outputs are the program's tensors, in order, nested ones one by one. It takes
-        PyTorch's tensors as it does arrays, and returns arrays.
+        PyTorch's tensors as it does arrays, and returns arrays. A model has armpy's rules for
+        elements, not PyTorch's errors: an index of -1 is the last one, and an integer divided by
+        zero is 0. Calls of ``torch.compile`` leave such elements to PyTorch.
 
     Raises
     ------

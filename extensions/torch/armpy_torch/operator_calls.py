@@ -158,8 +158,7 @@ class ElementCheck(NamedTuple):
     sized: Any = None  # a tensor with the dimension that elements are indices of
     dim: int = 0
     counts_from_end: bool = False  # whether indices may be negative
-    # Bound of indices that is no dimension, as of classes.
-    bound: int = 1
+    bound: int = 1  # of indices that no dimension bounds
     ignored: int | None = None  # an element that is no index
     refuses_zero: bool = False  # of divisors
 
@@ -186,11 +185,6 @@ def _along_dimension(arguments: Arguments) -> Sequence[ElementCheck]:
 def _of_rows(arguments: Arguments) -> Sequence[ElementCheck]:
     """Rows of an embedding."""
     return [ElementCheck(arguments["indices"], arguments["weight"])]
-
-
-def _of_classes(arguments: Arguments) -> Sequence[ElementCheck]:
-    """Classes for one-hot vectors."""
-    return [ElementCheck(arguments["self"], bound=arguments["num_classes"])]
 
 
 def _of_targets(arguments: Arguments) -> Sequence[ElementCheck]:
@@ -232,9 +226,6 @@ _CHECKS: Mapping[str, Callable[[Arguments], Sequence[ElementCheck]]] = {
     "index_put": _from_both_ends,
     "index_select": _along_dimension,
     "nll_loss": _of_targets,
-    "nll_loss_forward": _of_targets,
-    "nll_loss_nd": _of_targets,
-    "one_hot": _of_classes,
     "remainder": _divisor,
     "scatter": _along_dimension,
     "scatter_add": _along_dimension,

@@ -209,8 +209,8 @@ def _refusal_of(node: Node) -> str:
     values = [value for n in nodes for value in tree_leaves(n.meta.get("val"))]
     if any(isinstance(value, torch.Tensor) and value.is_complex() for value in values):
         return "computes with complex numbers (torch.view_as_real makes real ones of them)"
-    if reason := training_reason(node):
-        return reason
+    if draws_random_numbers(node):
+        return "draws random numbers from PyTorch's generator"
     if _dispatching.dispatch(node, converters())[0] is None:
         return "has no ONNX operators in PyTorch's exporter"
     results = tree_leaves(node.meta.get("val"))
@@ -218,15 +218,6 @@ def _refusal_of(node: Node) -> str:
         isinstance(value, torch.Tensor) for value in results
     ):
         return unproved_reason(call_of(node).signature)
-    return ""
-
-
-def training_reason(node: Node) -> str:
-    """Why an operator's results do not follow from its inputs alone, if so."""
-    if draws_random_numbers(node):
-        return "draws random numbers from PyTorch's generator"
-    if "batch_norm" in str(node.target) and _argument(node, "training") is True:
-        return "normalises by statistics of the batch"
     return ""
 
 

@@ -16,7 +16,7 @@ from armpy.model import Model
 from armpy.types import DataType
 from armpy_torch.conversion import convert
 from armpy_torch.operator_calls import OperatorCall, unproved_reason
-from armpy_torch.preparation import first_lines, training_reason
+from armpy_torch.preparation import draws_random_numbers, first_lines
 from armpy_torch.tensors import array_of, tensor_of
 
 _TOLERANCES: Mapping[torch.dtype, float] = {
@@ -115,7 +115,7 @@ def differences_of_calls(calls: Sequence[OperatorCall], runtime: Runtime) -> lis
 
 def _results(calls: Sequence[OperatorCall], runtime: Runtime) -> list[object]:
     """What armpy computes for all calls, one by one, in the types of its network."""
-    program = _Calls(calls)
+    program = Calls(calls)
     exported = torch.export.export(program, tuple(program.tensors), strict=False)
     limit = runtime.options.memory_limit_bytes
     converted = convert(exported, {}, "calls", limit, checks_elements=False)
@@ -129,9 +129,6 @@ def _results(calls: Sequence[OperatorCall], runtime: Runtime) -> list[object]:
         model.close()
     leaves: list[object] = []
     for output in converted.outputs:
-        if output.dtype is None:
-            leaves.append(int(values[output.name]) if output.name else output.constant)
-            continue
         if specs[output.name].data_type is not _TYPES.get(output.dtype):
             raise UnimplementedError(
                 "the network's result has another type",
@@ -142,7 +139,12 @@ def _results(calls: Sequence[OperatorCall], runtime: Runtime) -> list[object]:
     return leaves
 
 
-class _Calls(torch.nn.Module):
+def is_wrong(text: str) -> bool:
+    """Return whether a call has a result of armpy's that differs from PyTorch's."""
+    return bool(text) and not text.startswith(NO_RESULT)
+
+
+class Calls(torch.nn.Module):
     """A program of calls that read nothing of each other."""
 
     def __init__(self, calls: Sequence[OperatorCall]) -> None:
@@ -157,7 +159,7 @@ class _Calls(torch.nn.Module):
             self.tensors += tensors
 
     def forward(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
-        """Results of all calls, one by one."""
+        """The tensors among the results of all calls, one by one."""
         results: list[torch.Tensor] = []
         for call, numbers in zip(self.calls, self.read, strict=True):
             leaves, form = tree_flatten((call.args, dict(call.kwargs)))
@@ -165,7 +167,8 @@ class _Calls(torch.nn.Module):
             args, kwargs = tree_unflatten(
                 [tensors[next(chosen)] if isinstance(x, torch.Tensor) else x for x in leaves], form
             )
-            results += tree_leaves(call._replace(args=args, kwargs=kwargs).result)
+            leaves = tree_leaves(call._replace(args=args, kwargs=kwargs).result)
+            results += [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         return results
 
 
@@ -178,7 +181,7 @@ class _Recorder(torch.fx.Interpreter):
 
     def run_node(self, n: torch.fx.Node) -> Any:  # Any: what the operator returns
         result = super().run_node(n)
-        is_operator = isinstance(n.target, torch._ops.OpOverload) and not training_reason(n)
+        is_operator = isinstance(n.target, torch._ops.OpOverload) and not draws_random_numbers(n)
         if is_operator and all(isinstance(x, torch.Tensor) for x in tree_leaves(result)):
             self.calls.append(OperatorCall.of(n, *self.fetch_args_kwargs_from_env(n)))
         return result
@@ -205,8 +208,6 @@ def differing_operators(
         calls = [call for call in calls_of(program, tensors) if not unproved_reason(call.signature)]
         texts = differences_of_calls(calls, runtime)
     wrong = {
-        str(call.target): text
-        for call, text in zip(calls, texts, strict=True)
-        if text and not text.startswith(NO_RESULT)
+        str(call.target): text for call, text in zip(calls, texts, strict=True) if is_wrong(text)
     }
     return [f"{name} ({text})" for name, text in wrong.items()]
