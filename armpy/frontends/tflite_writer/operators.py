@@ -14,10 +14,11 @@ from armpy.graph import Layer, Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
 from armpy.ops.movement import Pad, PaddingMode
+from armpy.ops.operation import Array
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction
 from armpy.ops.shapes import Padding, PaddingSpec, resolve_padding
-from armpy.tensor import TensorInfo
+from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 
 Attributes = Mapping[str, Any]
@@ -55,6 +56,20 @@ _VERSIONS = {
     "TANH": (2, 3),
     "TRANSPOSE_CONV": (3, 4),
 }
+_LOWEST_VERSIONS = {"BROADCAST_TO": 2}
+"""Of operators whose first version LiteRT does not have."""
+
+
+_NO_OPTION = {
+    "GatherNd": ("batch_dims",),
+    "L2Normalization": ("epsilon",),
+    "LogSoftmax": ("beta",),
+    "Quantize": ("rounds_to_even",),
+    "Reduce": ("zero_absorbs",),
+}
+"""Attributes that operators of .tflite do not have, by operation: they stand for the defaults.
+How often a convolution rounds is none of them: LiteRT's kernels differ in it, too.
+"""
 
 
 def write_layer(writer: TfliteWriter, layer: Layer) -> None:
@@ -72,6 +87,10 @@ def write_layer(writer: TfliteWriter, layer: Layer) -> None:
     attributes = operation.attributes()
     if attributes.get("data_layout", DataLayout.NHWC) is not DataLayout.NHWC:
         raise layer_error(layer, "its images have their channels first, which .tflite has not")
+    for name in _NO_OPTION.get(operation.name, ()):
+        value, default = attributes[name], getattr(type(operation)(), name)
+        if value != default:
+            raise layer_error(layer, f"its {name} is {value}, and .tflite has only {default}")
     emit(writer, layer, attributes)
 
 
@@ -92,10 +111,11 @@ def _put(
 def _version(code: str, layer: Layer) -> int:
     """The version of an operator for the types that it reads and writes."""
     types = {value.info.data_type for value in (*layer.inputs, *layer.outputs) if value}
-    eight, sixteen = _VERSIONS.get(code, (1, 1))
+    lowest = _LOWEST_VERSIONS.get(code, 1)
+    eight, sixteen = _VERSIONS.get(code, (lowest, lowest))
     if DataType.QSYMM_S16 in types:
         return sixteen
-    return eight if types & {DataType.QASYMM_S8, DataType.QSYMM_S8} else 1
+    return eight if types & {DataType.QASYMM_S8, DataType.QSYMM_S8} else lowest
 
 
 def _first(writer: TfliteWriter, layer: Layer) -> int:
@@ -176,7 +196,7 @@ def _padded_source(
         writer.operator("PAD", inputs, [padded], ("PadOptions", {}), _version("PAD", layer))
         return padded
     data_type = info.data_type
-    least = np.finfo(np.float32).min if data_type.is_float else data_type.integer_range[0]
+    least = -np.inf if data_type.is_float else data_type.integer_range[0]
     filler = np.array([least], data_type.dtype)
     scalar = TensorInfo((1,), data_type, info.quantization)
     inputs.append(writer.tensor(f"{layer.name}/lowest", scalar, filler))
@@ -217,10 +237,11 @@ def _bias(writer: TfliteWriter, layer: Layer) -> Value | None:
         return bias
     axis = 3 if layer.operation.name == "DepthwiseConvolution2d" else 0
     count = layer["weights"].info.known_shape[axis]
-    if not layer["input"].info.data_type.is_float:
+    data_type = layer["input"].info.data_type
+    if not data_type.is_float:
         raise layer_error(layer, "it has no bias")
-    zeros = np.zeros(count, np.float32)
-    return Value(-1, TensorInfo((count,), DataType.FLOAT32), f"{layer.name}/bias", zeros)
+    zeros = data_type.zeros((count,))
+    return Value(-1, TensorInfo((count,), data_type), f"{layer.name}/bias", zeros)
 
 
 def _transpose_convolution(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
@@ -387,7 +408,10 @@ def _activation(writer: TfliteWriter, layer: Layer, _: Attributes) -> None:
         _put(writer, layer, "TANH", source)
     elif function is ActivationFunction.ELU and a == 1:
         _put(writer, layer, "ELU", source)
-    elif function in _FUNCTIONS:
+    # Quantised, these are rounded otherwise than the unary operators of their names.
+    elif function in _FUNCTIONS and (
+        function.name not in _UNARY or not layer["input"].info.data_type.is_quantized
+    ):
         _put(writer, layer, _FUNCTIONS[function], source)
     else:
         raise layer_error(layer, f"the .tflite format has no such {function.name}")
@@ -408,15 +432,14 @@ def _softmax(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None
         )
         return
     code = "LOG_SOFTMAX" if layer.operation.name == "LogSoftmax" else "L2_NORMALIZATION"
-    for name, only in (("beta", 1.0), ("epsilon", 1e-12)):
-        if attributes.get(name, only) != only:
-            raise layer_error(layer, f"its {name} is not {only:g}, the only one of {code}")
     _put(writer, layer, code, [_first(writer, layer)])
 
 
 def _reduce(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
     name = attributes["operation"].name
     code = name if name in ("MEAN", "SUM") else f"REDUCE_{name}"
+    if attributes["rounds_down"] and not layer["input"].info.data_type.is_float:
+        raise layer_error(layer, "its mean rounds down, which that of .tflite does not")
     axes = attributes["axes"]
     if axes is None and layer.operand("axes") is None:
         axes = range(len(layer["input"].info.shape or ()))
@@ -553,9 +576,47 @@ def _split(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
 
 
 def _gather(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
-    inputs = [writer.value(value) for value in layer.inputs]
-    fields: dict[str, Field] = {"Axis": attributes["axis"], "BatchDims": attributes["batch_dims"]}
-    _put(writer, layer, "GATHER", inputs, "GatherOptions", fields)
+    axis, shape = attributes["axis"], layer["input"].info.shape
+    indices = _indices(writer, layer, shape and (shape[axis],))
+    fields: dict[str, Field] = {"Axis": axis, "BatchDims": attributes["batch_dims"]}
+    _put(writer, layer, "GATHER", [_first(writer, layer), indices], "GatherOptions", fields)
+
+
+def _gather_nd(writer: TfliteWriter, layer: Layer, _: Attributes) -> None:
+    depth, shape = (layer["indices"].info.shape or (None,))[-1], layer["input"].info.shape
+    indices = _indices(writer, layer, None if depth is None else shape and shape[:depth])
+    _put(writer, layer, "GATHER_ND", [_first(writer, layer), indices])
+
+
+def _indices(writer: TfliteWriter, layer: Layer, sizes: Shape | None) -> int:
+    """The indices, of which those below 0 are counted from the front, as .tflite has no others."""
+    indices = layer["indices"]
+    if not layer.operation.attributes()["wraps_negative"]:
+        return writer.value(indices)
+
+    def tensor(name: str, info: TensorInfo, data: Array | None = None) -> int:
+        return writer.tensor(f"{layer.name}/{name}", info, data)
+
+    kind = indices.info.data_type
+    known = [
+        size for size in sizes or (None,) if size is not None and size <= kind.integer_range[1]
+    ]
+    if sizes is None or len(known) < len(sizes):
+        raise layer_error(layer, f"its indices count from sizes that are no known {kind.name}")
+    # A size alone is a scalar, as an index may be one.
+    bounds = np.array(known if len(known) != 1 else known[0], kind.dtype)
+    if indices.data is not None:
+        numbers = np.where(indices.data < 0, indices.data + bounds, indices.data)
+        return tensor("indices", indices.info, numbers)
+    given = writer.value(indices)
+    zero = tensor("zero", TensorInfo((), kind), kind.zeros(()))
+    size = tensor("size", TensorInfo(bounds.shape, kind), bounds)
+    is_below = tensor("is_below", TensorInfo(indices.info.shape, DataType.BOOLEAN))
+    from_end, from_front = tensor("from_end", indices.info), tensor("from_front", indices.info)
+    writer.operator("LESS", [given, zero], [is_below])
+    writer.operator("ADD", [given, size], [from_end], ("AddOptions", {}))
+    writer.operator("SELECT_V2", [is_below, from_end, given], [from_front])
+    return from_front
 
 
 def _blocks(code: str, table: str) -> Emit:
@@ -607,7 +668,7 @@ _EMITTERS: dict[str, Emit] = {
     "Fill": _fill,
     "FullyConnected": _fully_connected,
     "Gather": _gather,
-    "GatherNd": _plain("GATHER_ND"),
+    "GatherNd": _gather_nd,
     "L2Normalization": _softmax,
     "LogSoftmax": _softmax,
     "LogicalBinary": _by_name(frozenset(("LOGICAL_AND", "LOGICAL_OR"))),

@@ -99,12 +99,14 @@ class TfliteWriter:
 
     def _table(self, name: str, info: TensorInfo, data: Array | None) -> FlatTable:
         """The table of a tensor; errors as of `tensor`."""
-        if info.data_type not in _TYPES:
+        data_type, scales = info.data_type, info.quantization
+        several = " with several scales" if scales and scales.axis is not None else ""
+        if data_type not in _TYPES or (several and data_type is DataType.QASYMM_U8):
             raise UnimplementedError(
-                f"the format has no type {info.data_type.name}", where=f"tensor '{name}'"
+                f"the format has no type {data_type.name}{several}", where=f"tensor '{name}'"
             )
         fields: dict[str, Field] = {
-            "Type": _TYPE_NUMBERS[info.data_type],
+            "Type": _TYPE_NUMBERS[data_type],
             "HasRank": info.shape is not None,
         }
         if self._has_names:
@@ -116,8 +118,8 @@ class TfliteWriter:
             if None in info.shape:
                 signature = [-1 if size is None else size for size in info.shape]
                 fields["ShapeSignature"] = np.array(signature, np.int32)
-        if info.quantization is not None:
-            fields["Quantization"] = _quantization(info.quantization)
+        if scales is not None:
+            fields["Quantization"] = _quantization(scales)
         if data is not None:
             fields["Buffer"] = self._buffer(data)
         return FlatTable("Tensor", fields)
