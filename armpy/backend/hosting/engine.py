@@ -32,7 +32,7 @@ from armpy.backend.preparation import (
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError, UnimplementedError
+from armpy.errors import ArmpyError, MemoryLimitError, UnimplementedError
 from armpy.graph import Graph, Layer, SubgraphView, Value, select_subgraphs
 from armpy.graph.graph import consumers_of
 from armpy.graph.network import Network
@@ -101,6 +101,8 @@ class IEnginePrograms(IPrograms):
         ------
         ArmpyError
             If the engine refuses it.
+        MemoryLimitError
+            If it gets no memory.
         """
 
     def save(self, program: object, options: OptionValues) -> SavedProgram | None:
@@ -419,10 +421,12 @@ def _answer(question: _Question) -> Support:
     try:
         graph, model = _converted_layer(question)
     except ArmpyError as error:
-        return _refused(ReasonCode.OPERATION, question.layer, error.failed)
+        return _refused(ReasonCode.OTHER, question.layer, error.failed)
     try:
         program = _compiled(question.backend, model, dict(question.about), graph)
         _run(program, graph.inputs, graph.outputs)
+    except MemoryLimitError:
+        raise  # says nothing about the layer, and may be over when it is asked about again
     except ArmpyError as error:
         return _refused(ReasonCode.COMPILATION, question.layer, error.failed)
     return Support.yes()
@@ -434,7 +438,7 @@ def _unconverted(question: _Question) -> Support | None:
     try:
         _converted_layer(question)
     except ArmpyError as error:
-        return _refused(ReasonCode.OPERATION, question.layer, error.failed)
+        return _refused(ReasonCode.OTHER, question.layer, error.failed)
     return None
 
 

@@ -52,10 +52,15 @@ def find_difference(
     return check(operation, infos, outputs) if check else ""
 
 
+_INEXACT_FUNCTIONS = frozenset({ActivationFunction.SIGMOID, ActivationFunction.SQRT})
+
+
 def _activation(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Activation)  # the table below says so
     if operation.function is ActivationFunction.LEAKY_RELU and infos[0].data_type.is_quantized:
         return "LiteRT rounds a quantised LEAKY_RELU otherwise"
+    if operation.function in _INEXACT_FUNCTIONS and infos[0].data_type.is_float:
+        return f"LiteRT's {operation.function.name} of numbers near the type's limits differs"
     return ""
 
 
@@ -95,12 +100,17 @@ def _binary(operation: Operation, infos: Infos, outputs: Infos) -> str:
     return _plain_bytes(infos)
 
 
+_INEXACT_AT_EDGES = frozenset(
+    {UnaryOperation.EXP, UnaryOperation.LOG, UnaryOperation.RSQRT, UnaryOperation.SQRT}
+)
+
+
 def _unary(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, ElementwiseUnary)
     if infos[0].data_type.is_quantized:
         return f"LiteRT rounds a quantised {operation.operation.name} otherwise"
-    if operation.operation in (UnaryOperation.LOG, UnaryOperation.RSQRT):
-        return f"LiteRT's {operation.operation.name} of zero or of small numbers differs"
+    if operation.operation in _INEXACT_AT_EDGES:
+        return f"LiteRT's {operation.operation.name} of numbers near the type's limits differs"
     return _plain_bytes(infos)
 
 

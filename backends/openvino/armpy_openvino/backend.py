@@ -48,7 +48,7 @@ class OpenVinoBackend(IEngineBackend):
         except BackendUnavailableError:
             names = ("CPU",)  # the context names the missing package
         # Its maxima drop NaN, as comparisons of the processor do, and begin at finite numbers.
-        numerics = Numerics(keeps_nan=False, keeps_infinity=False)
+        numerics = Numerics(keeps_nan=False, keeps_infinity=False, flushes_subnormals=True)
         return tuple(
             DeviceInfo(
                 name=name,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -31,6 +33,7 @@ from armpy.ops import (
     ResizeMethod,
     ReverseV2,
     TransposeConvolution2d,
+    UnaryOperation,
 )
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -81,6 +84,8 @@ def _activation(operation: Operation, infos: Infos, _: Infos) -> str:
 
 
 def _arg_min_max(operation: Operation, infos: Infos, _: Infos) -> str:
+    if infos[0].data_type is DataType.UNSIGNED32:
+        return "OpenVINO compares integers as floats"
     return "OpenVINO gives another index where there is NaN" if infos[0].data_type.is_float else ""
 
 
@@ -97,30 +102,58 @@ def _comparison(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Comparison)
     if infos[0].data_type.is_quantized:
         return "OpenVINO compares rounded numbers"
-    if infos[0].data_type is DataType.SIGNED32:
+    if infos[0].data_type in (DataType.SIGNED32, DataType.UNSIGNED32):
         return "OpenVINO compares integers as floats"
     if infos[0].data_type.is_float and operation.operation in _GREATER:
         return "OpenVINO takes NaN for greater than numbers"
     return ""
 
 
-def _binary(operation: Operation, infos: Infos, _: Infos) -> str:
+_COMBINATIONS = {
+    BinaryOperation.ADD: np.add,
+    BinaryOperation.SUB: np.subtract,
+    BinaryOperation.MUL: np.multiply,
+    BinaryOperation.MAXIMUM: np.maximum,
+    BinaryOperation.MINIMUM: np.minimum,
+}
+"""Operations that are computed with the real numbers of quantised inputs, and then rounded."""
+
+
+def _binary(operation: Operation, infos: Infos, outputs: Infos) -> str:
     assert isinstance(operation, ElementwiseBinary)
     kind = infos[0].data_type
     if operation.operation is BinaryOperation.FLOOR_MOD:
         return "OpenVINO rounds FLOOR_MOD otherwise"
+    if operation.operation is BinaryOperation.FLOOR_DIV and kind.is_float:
+        return "OpenVINO's FLOOR_DIV of equal numbers may be 0"
     if operation.operation in (BinaryOperation.DIV, BinaryOperation.FLOOR_DIV):
         if kind is DataType.SIGNED32:
             return "OpenVINO divides integers as floats"
         if kind.is_quantized:
             return "OpenVINO's quotients of quantised zeros differ"
+    combine = _COMBINATIONS.get(operation.operation)
+    if kind.is_quantized and combine is not None and _meets_halves(combine, infos, outputs):
+        return f"OpenVINO rounds halves of a quantised {operation.operation.name} otherwise"
     return _plain_bytes(infos)
+
+
+def _meets_halves(combine: np.ufunc, infos: Infos, outputs: Infos) -> bool:
+    """Return whether results often lie halfway between two steps, as where scales are 1, 1, 2.
+
+    With scales that have no simple ratio, one in 50,000 results is as close to a half.
+    """
+    lhs, rhs, step = (info.scale for info in (*infos, *outputs))
+    numbers = np.arange(-255, 256)
+    results = combine.outer(numbers * lhs, numbers * rhs) / step
+    return bool(np.isclose(results % 1, 0.5, rtol=0, atol=1e-5).mean() > 1e-3)
 
 
 def _unary(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, ElementwiseUnary)
     if infos[0].data_type.is_quantized:
         return f"OpenVINO rounds a quantised {operation.operation.name} otherwise"
+    if operation.operation is UnaryOperation.EXP:
+        return "OpenVINO's EXP is infinite before float32 ends"
     return _plain_bytes(infos)
 
 
@@ -166,8 +199,6 @@ def _reduce(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Reduce)
     if infos[0].data_type is DataType.SIGNED32:
         return "OpenVINO reduces integers as floats"
-    if operation.rounds_down:
-        return "OpenVINO rounds means otherwise"
     if operation.operation in (ReduceOperation.MIN, ReduceOperation.MAX, ReduceOperation.PROD):
         return f"OpenVINO's {operation.operation.name} of NaN and infinities differs"
     return ""

@@ -20,13 +20,16 @@ from armpy.backend import (
     ProgramCheck,
     ProgramFit,
 )
-from armpy.errors import BackendError, UnimplementedError
+from armpy.errors import ArmpyError, BackendError, MemoryLimitError, UnimplementedError
 from armpy.ops.operation import Array
 from armpy_openvino.engine import BACKEND_ID, available_devices, core, openvino
 
 _TFLITE = b"TFL3"
 _PLACES = ("Exception from ", "Check '", "FrontEnd API failed")
 """Beginnings of lines that name places in OpenVINO's source."""
+
+_WITHOUT_MEMORY = ("bad_alloc", "can't alloc", "std::future_error: Broken promise")
+"""Parts of OpenVINO's errors where it gets no memory; the last is of a thread that has ended."""
 
 _COPIED_BYTES = 1 << 17
 """Arrays of at most this size in all are copied: setting others at each call takes 14 us."""
@@ -57,10 +60,10 @@ class OpenVinoProgram(IEngineProgram):
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Have a request read and write the arrays in place, or its own if they are small."""
         try:
-            request, sources, results = self._idle.get_nowait()
-        except queue.Empty:
-            request, sources, results = self._compiled.create_infer_request(), [], []
-        try:
+            try:
+                request, sources, results = self._idle.get_nowait()
+            except queue.Empty:
+                request, sources, results = self._compiled.create_infer_request(), [], []
             if sum(array.nbytes for array in (*inputs, *outputs)) > _COPIED_BYTES:
                 _place(request, inputs, outputs)
             elif not results:
@@ -70,7 +73,7 @@ class OpenVinoProgram(IEngineProgram):
                 source[...] = array
             request.infer(share_outputs=True)  # no copies of the outputs
         except RuntimeError as error:
-            raise BackendError(" ".join(str(error).split()), where=BACKEND_ID) from error
+            raise _failure(BackendError, " ".join(str(error).split()), error) from error
         for result, array in zip(results, outputs, strict=False):
             array[...] = result
         self._idle.put((request, sources, results))
@@ -126,6 +129,8 @@ class OpenVinoPrograms(IEnginePrograms):
         ------
         UnimplementedError
             If OpenVINO refuses it; the text is OpenVINO's.
+        MemoryLimitError
+            If OpenVINO gets no memory.
         """
         device = str(about["device"])
         config: dict[str, object] = {
@@ -152,7 +157,16 @@ class OpenVinoPrograms(IEnginePrograms):
                 return OpenVinoProgram(core().compile_model(path, device, config))
         except RuntimeError as error:
             text = f"OpenVINO refuses it: {_message(error)}"
-            raise UnimplementedError(text, where=BACKEND_ID) from error
+            raise _failure(UnimplementedError, text, error) from error
+
+
+def _failure(kind: type[ArmpyError], text: str, error: RuntimeError) -> ArmpyError:
+    """The error of a kind for one of OpenVINO's, or that of memory."""
+    if any(part in str(error) for part in _WITHOUT_MEMORY):
+        return MemoryLimitError(
+            "OpenVINO is out of memory", where=BACKEND_ID, actual=_message(error)
+        )
+    return kind(text, where=BACKEND_ID)
 
 
 def _message(error: RuntimeError) -> str:

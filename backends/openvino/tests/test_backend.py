@@ -5,22 +5,26 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import armpy
 from armpy import DataType, Model, Network, Preference, Runtime, RuntimeOptions, TensorInfo
-from armpy.errors import BackendUnavailableError, UnimplementedError
-from armpy.ops import Gather
+from armpy.backend import PreparationRequest
+from armpy.errors import BackendUnavailableError, MemoryLimitError, UnimplementedError
+from armpy.ops import Activation, ActivationFunction, BinaryOperation, ElementwiseBinary, Gather
 from armpy.ops.operation import Array
 from armpy.store.archive.container import open_container, write_container
+from armpy.tensor import Quantization
 from armpy_conformance import run_conformance
 
 pytest.importorskip("openvino")
 pytest.importorskip("armpy_openvino")
 
 from armpy_openvino import OpenVinoBackend
+from armpy_openvino.differences import find_difference
 from armpy_openvino.engine import available_devices, core, openvino
 from armpy_openvino.programs import OpenVinoProgram, OpenVinoPrograms
 
@@ -37,16 +41,6 @@ def test_a_quantised_network_is_one_partition_with_the_answers_of_the_reference(
     image[:, 2:14, 7:9] = 127
     np.testing.assert_allclose(model(image), reference(image), atol=1)
     assert "OpenVino 10; 1 partition" in str(model.placement)
-
-
-def test_a_compiled_model_holds_openvino_s_blob(tmp_path: Path) -> None:
-    image = np.zeros((1, 16, 16, 1), np.int8)
-    with armpy.load(DIGITS, backends=["OpenVino"]) as model:
-        expected = model(image)
-        model.save(tmp_path / "digits.armpy")
-    with armpy.load(tmp_path / "digits.armpy", backends=["OpenVino"]) as compiled:
-        np.testing.assert_array_equal(compiled(image), expected)
-        assert compiled.is_light
 
 
 def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +166,33 @@ def test_openvino_is_not_given_gathers_that_end_the_process(
     assert f"{backend} 1" in str(model.placement)
 
 
+@pytest.mark.parametrize("name", ["ADD", "SUB", "MUL", "MAXIMUM"])
+@pytest.mark.parametrize(("step", "differs"), [(0.25, True), (0.2333, False)])
+def test_quantised_results_that_meet_halves_are_refused(
+    name: str, step: float, *, differs: bool
+) -> None:
+    kind = DataType.QASYMM_S8
+    source, output = (TensorInfo((4,), kind, Quantization.per_tensor(x)) for x in (0.125, step))
+    operation = ElementwiseBinary(BinaryOperation[name])
+    reason = find_difference(operation, (source, source), (output,))
+    assert reason == differs * f"OpenVINO rounds halves of a quantised {name} otherwise"
+
+
+def test_want_of_memory_is_no_refusal_that_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    support = OpenVinoBackend().get_layer_support(PreparationRequest())
+    operation = Activation(ActivationFunction.SIGMOID)
+    tensors = [TensorInfo((3, 7, 5), DataType.FLOAT32)]
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("Exception from src/core.cpp:9:\nstd::bad_alloc\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("armpy_openvino.programs.core", lambda: SimpleNamespace(compile_model=refuse))
+        with pytest.raises(MemoryLimitError, match=r"OpenVINO is out of memory.*std::bad_alloc"):
+            support.is_layer_supported(operation, tensors, tensors)
+    assert support.is_layer_supported(operation, tensors, tensors)
+
+
 @pytest.mark.slow
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
     # All cases take minutes, as each layer is compiled alone.
@@ -179,6 +200,8 @@ def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> No
         "Activation/gelu",
         "Comparison/",
         "Concat/",
+        "contract/compiled/patterns-come-back",
+        "contract/support/codes-fit-their-refusals",
         "FullyConnected/channels-33-bytes",
         "Gather/every-bit",
         "pattern/residual",
