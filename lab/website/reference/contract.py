@@ -67,6 +67,7 @@ CHAPTERS = {
     """,
     "Progress": "Progress report_progress watch_progress",
     "Tuning": "requested_tuning TuningRequest TuningResult TunedChoice request_tuning",
+    "Log messages": "is_vlog_on vlog",
     "Memory": "IMemoryManager ICustomAllocator DefaultAllocator",
     "Memory strategies": "IMemoryOptimizerStrategy PackingType MemBlock MemBin",
 }
