@@ -60,6 +60,16 @@ def requantized_difference(network: Network, x: Value, kind: DataType) -> Value:
     return network.add(SUB, powers, other, output=quantized(None, kind, 0.37, 140))
 
 
+def real_numbers(network: Network, x: Value, kind: DataType) -> Value:
+    """x sigmoid(x), exponentials and a clamp of real numbers, which are quantised once."""
+    real = network.add(ops.Dequantize(), x, output=TensorInfo(None, DataType.FLOAT32))
+    gated = network.add(MUL, real, network.add(SIGMOID, real))
+    half = network.constant(np.full((1, 1), 0.5, np.float32))
+    moved = network.add(SUB, network.add(EXP, network.add(MUL, real, half)), gated)
+    to_even = ops.Quantize(rounds_to_even=True)
+    return network.add(to_even, network.add(RELU6, moved), output=quantized(None, kind, 0.017, 9))
+
+
 def network_of(build: Build, kind: DataType) -> tuple[Network, Value]:
     network = Network()
     result = build(network, network.input("x", quantized((3, 256), kind, 0.03, 127)), kind)
@@ -67,10 +77,14 @@ def network_of(build: Build, kind: DataType) -> tuple[Network, Value]:
     return network, result
 
 
-def kernels_of(network: Network) -> list[str]:
+def commands_of(network: Network) -> list[str]:
     graph = network.build()
     program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
-    return [info.kernel.split("_")[0] for info in program.infos if info.part != "flip"]
+    return [info.kernel for info in program.infos if info.part != "flip"]
+
+
+def kernels_of(network: Network) -> list[str]:
+    return [command.split("_")[0] for command in commands_of(network)]
 
 
 def check(network: Network, kind: DataType) -> None:
@@ -84,7 +98,7 @@ def check(network: Network, kind: DataType) -> None:
 
 
 @pytest.mark.parametrize("kind", [S8, U8], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("build", [swish, hard_swish, requantized_difference])
+@pytest.mark.parametrize("build", [swish, hard_swish, requantized_difference, real_numbers])
 def test_functions_of_one_byte_are_one_table(build: Build, kind: DataType) -> None:
     network, _ = network_of(build, kind)
     assert kernels_of(network) == ["lookup"]
@@ -111,3 +125,32 @@ def test_functions_of_two_tensors_are_no_table() -> None:
     network.output("y", network.add(MUL, x, gate, output=quantized(None, S8, 0.021, 13)))
     assert "elementwise" in kernels_of(network)
     check(network, S8)
+
+
+@pytest.mark.parametrize("kind", [S8, U8], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("operation", [ADD, MUL])
+def test_real_functions_of_two_tensors_are_one_loop(
+    operation: ops.ElementwiseBinary, kind: DataType
+) -> None:
+    network = Network()
+    scales = {"x": 0.25, "other": 0.5}
+    inputs = [network.input(n, quantized((3, 256), kind, s, 90)) for n, s in scales.items()]
+    floats = TensorInfo(None, DataType.FLOAT32)
+    first, second = (network.add(ops.Dequantize(), value, output=floats) for value in inputs)
+    both, to_even = network.add(operation, first, second), ops.Quantize(rounds_to_even=True)
+    network.output("y", network.add(to_even, both, output=quantized(None, kind, 1.0, 101)))
+    assert kernels_of(network) == ["elementwise"]
+    check(network, kind)
+
+
+def test_floats_that_others_read_are_converted_from_bytes_again() -> None:
+    network = Network()
+    x = network.input("x", quantized((3, 256), U8, 0.25, 90))
+    other = network.input("other", quantized((3, 256), U8, 0.5, 90))
+    floats, to_even = TensorInfo(None, DataType.FLOAT32), ops.Quantize(rounds_to_even=True)
+    real, second = (network.add(ops.Dequantize(), value, output=floats) for value in (x, other))
+    product = network.add(MUL, real, second)
+    network.output("y", network.add(to_even, product, output=quantized(None, U8, 1.0, 101)))
+    network.output("z", network.add(ops.Reduce(ops.ReduceOperation.MAX, (0,)), real))
+    assert sum("_u8xu8xu8_" in command for command in commands_of(network)) == 1
+    check(network, U8)

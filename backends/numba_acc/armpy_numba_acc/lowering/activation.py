@@ -24,7 +24,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise
 from armpy_numba_acc.lowering.elementwise import REAL_TYPES, check_types
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
-from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_or_alias
+from armpy_numba_acc.lowering.lookup import emit_byte_function, emit_lookup
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine import calls
@@ -79,8 +79,7 @@ def lower_activation(emit: Emitter, layer: Layer) -> None:
     if output.info.data_type is _WIDE:
         _lower_wide(emit, layer, operation)
     elif output.info.data_type in QUANTIZED_TYPES:
-        table = tables.of_activation(operation, value.info, output.info)
-        emit_lookup_or_alias(emit, table, value, output, layer.name)
+        emit_byte_function(emit, [layer], value, layer.name)
     else:
         emit_real(emit, layer)
 

@@ -10,13 +10,12 @@ from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, Value
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Array
-from armpy.types import DataType
-from armpy_numba_acc.lowering.lookup import emit_lookup
+from armpy_numba_acc.lowering.lookup import emit_byte_function, flipped
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.packing.lines import BentLines, exact_values, fitted_lines, slopes_of
 from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds, zero_point_of
-from armpy_numba_acc.program.emitter import TOP_BIT, Emitter
+from armpy_numba_acc.program.emitter import Emitter
 
 _OPERATIONS = (BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL)
 
@@ -81,10 +80,7 @@ def lower_as_lines(emit: Emitter, layers: Sequence[Layer]) -> bool:
     source = _other(first)
     label = " + ".join(layer.name for layer in layers)
     if all(_constants(layer).size == 1 for layer in layers):
-        table: Array = np.arange(256)
-        for layer in layers:
-            table = _values(layer)[:, 0].clip(*_bounds(layer))[table]
-        emit_lookup(emit, table.astype(np.uint8), source, output, label)
+        emit_byte_function(emit, layers, source, label)
         return True
     stages = [_stage(layer) for layer in layers]
     if None in stages:
@@ -115,8 +111,7 @@ def _other(layer: Layer) -> Value:
 def _constants(layer: Layer) -> Array:
     """The constant's elements as regions keep them."""
     value = layer["lhs"] if constant_operand(layer) == 0 else layer["rhs"]
-    stored = value.data.reshape(-1).view(np.uint8)  # type: ignore[union-attr]  # it is a constant
-    return stored ^ TOP_BIT if value.info.data_type is DataType.QASYMM_S8 else stored
+    return flipped(value.data.reshape(-1).view(np.uint8), value)  # type: ignore[union-attr]  # it is a constant
 
 
 def _bounds(layer: Layer) -> tuple[int, int]:

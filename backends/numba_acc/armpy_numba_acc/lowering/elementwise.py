@@ -43,7 +43,7 @@ from armpy_numba_acc.lowering.fixed_elementwise import (
     lower_fixed,
     refusal_of_fixed,
 )
-from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_of_pairs
+from armpy_numba_acc.lowering.lookup import emit_byte_function, emit_lookup, emit_lookup_of_pairs
 from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine.memory import Buffer
@@ -249,9 +249,11 @@ def lower_unary(emit: Emitter, layer: Layer) -> None:
     function = expect(layer.operation, ElementwiseUnary).operation
     value, output = layer["input"], layer.output
     name, data_type = function.name.lower(), output.info.data_type
-    if data_type is _WIDE or data_type in QUANTIZED_TYPES:
-        make = tables.of_unary16 if data_type is _WIDE else tables.of_unary
-        emit_lookup(emit, make(function, value.info, output.info), value, output, layer.name)
+    if data_type is _WIDE:
+        table = tables.of_unary16(function, value.info, output.info)
+        emit_lookup(emit, table, value, output, layer.name)
+    elif data_type in QUANTIZED_TYPES:
+        emit_byte_function(emit, [layer], value, layer.name)
     elif data_type is DataType.FLOAT32:
         emit_real(emit, layer)
     else:

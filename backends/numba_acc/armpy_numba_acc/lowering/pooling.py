@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops import Pooling2d, PoolingAlgorithm
 from armpy.ops.operands import Operands
 from armpy.ops.operation import OperandInfos, Operation
@@ -24,7 +25,11 @@ from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.machine.calls.windows import MOST_SMALL, SMALL
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds
+from armpy_numba_acc.packing.quantized import (
+    QUANTIZED_TYPES,
+    stored_bounds,
+    zero_point_of,
+)
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import float_bounds
@@ -37,7 +42,7 @@ _NUDGE = np.float32(1 + 2.0**-21)
 _MOST_IN_WORDS = 257
 """Elements whose sum fits 16 bits."""
 
-_MOST_ELEMENTS = 1 << 15
+MOST_ELEMENTS = 1 << 15
 """Elements whose sum a float32 holds exactly."""
 
 _NAMES = {
@@ -58,8 +63,8 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
     if source.data_type.is_quantized:
         if outputs[0].quantization is None:
             return "a quantisation is missing"
-        if num_elements > _MOST_ELEMENTS:
-            return f"windows of more than {_MOST_ELEMENTS} elements are not supported"
+        if num_elements > MOST_ELEMENTS:
+            return f"windows of more than {MOST_ELEMENTS} elements are not supported"
     if num_elements > MOST_TAPS:
         return f"windows of more than {MOST_TAPS} elements are not supported"
     return ""
@@ -130,28 +135,68 @@ def _pooling_i16(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) 
 
 def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -> calls.PoolingU8:
     """The call for an 8-bit tensor."""
-    info, width, columns = layer["input"].info, _width(emit.choices, windows), _columns(windows)
-    source = emit.source(layer["input"])
-    if width < 16:
-        source = readable_past(emit, source, info.size_bytes, layer.name)
-    tiling = Tiling(1, columns, width, windows.slots_by_tap(columns))
-    padding = np.zeros(windows.shape[3], np.uint8)
     # Stored integers are averaged: of signed bytes their own, not those with the top bit flipped.
-    zero_point = 128 if info.data_type is DataType.QASYMM_S8 else 0
+    zero_point = 128 if layer["input"].info.data_type is DataType.QASYMM_S8 else 0
     low, high = _stored_bounds(layer)
-    return calls.PoolingU8(
-        width=width,
-        columns=columns,
+    return _pooling_of_bytes(
+        emit,
+        layer["input"],
+        layer.output,
+        windows,
         algorithm=algorithm,
         has_words=0 if algorithm == "max" else _words(windows.num_taps),
-        tiles=tiles_of(emit, source, emit.target(layer.output), windows, tiling, padding),
-        kernel_h=windows.kernel[0],
-        kernel_w=windows.kernel[1],
         zero_point=zero_point,
         in_zero_point=zero_point,
         scale=float(_NUDGE),
         low=low,
         high=high,
+    )
+
+
+def emit_byte_means(
+    emit: Emitter, source: Value, output: Value, windows: Windows, scale: float, label: str
+) -> None:
+    """Add the call that rounds means of bytes once, to bytes of another scale and zero point.
+
+    Parameters
+    ----------
+    scale
+        Of the input relative to the output's.
+    """
+    call = _pooling_of_bytes(
+        emit,
+        source,
+        output,
+        windows,
+        algorithm="average",
+        has_words=int(windows.num_taps <= _MOST_IN_WORDS),
+        zero_point=zero_point_of(output.info),
+        in_zero_point=zero_point_of(source.info),
+        scale=scale,
+        low=0,
+        high=255,
+    )
+    emit(call, label, num_operations=output.info.num_elements * windows.num_taps)
+
+
+def _pooling_of_bytes(
+    emit: Emitter, value: Value, output: Value, windows: Windows, *, algorithm: str, **numbers: Any
+) -> calls.PoolingU8:
+    """The call with its walk over the output, and the record's other fields as given."""
+    width, columns = _width(emit.choices, windows), _columns(windows)
+    source = emit.source(value)
+    if width < 16:
+        source = readable_past(emit, source, value.info.size_bytes, value.name)
+    tiling = Tiling(1, columns, width, windows.slots_by_tap(columns))
+    padding = np.zeros(windows.shape[3], np.uint8)
+    return calls.PoolingU8(
+        width=width,
+        columns=columns,
+        algorithm=algorithm,
+        tiles=tiles_of(emit, source, emit.target(output), windows, tiling, padding),
+        kernel_h=windows.kernel[0],
+        kernel_w=windows.kernel[1],
+        **numbers,
     )
 
 

@@ -20,12 +20,12 @@ from armpy_numba_acc.lowering.broadcasting import (
 )
 from armpy_numba_acc.lowering.elementwise import check_types
 from armpy_numba_acc.lowering.fixed_elementwise import rescaling_parameters
-from armpy_numba_acc.lowering.lookup import emit_lookup_or_alias
+from armpy_numba_acc.lowering.lookup import emit_byte_function
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.quantize_u8 import emit_quick, is_quick
+from armpy_numba_acc.lowering.real_functions import Function
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     WIDE_TYPES,
@@ -79,21 +79,24 @@ def lower_quantize(emit: Emitter, layer: Layer) -> None:
     if is_quick(emit.isa, value.info, output.info):
         emit_quick(emit, layer)
     elif value.info.data_type is DataType.FLOAT32:
-        scale, bounds = float(scale_of(output.info)), step_bounds((None, None), output.info)
-
-        def parameters(_: float, zero: float) -> tuple[float, ...]:
-            return (scale, zero, *bounds)
-
-        is_even = expect(layer.operation, Quantize).rounds_to_even
-        expression = "quantize_even" if is_even else "quantize"
-        emit_quantized(emit, expression, [value], output, layer.name, parameters)
+        operation = expect(layer.operation, Quantize)
+        name, (scale, _, *bounds) = quantizing(operation, output.info)
+        emit_quantized(
+            emit, name, [value], output, layer.name, lambda _, zero: (scale, zero, *bounds)
+        )
     elif value.info.data_type in WIDE_TYPES or output.info.data_type not in QUANTIZED_TYPES:
         ratio = float(scale_of(value.info)) / float(scale_of(output.info))
         numbers = rescaling_parameters(value.info, output.info, [ratio])
         emit_elementwise(emit, "requantize", [value], output, layer.name, numbers)
     else:
-        table = tables.of_requantization(value.info, output.info)
-        emit_lookup_or_alias(emit, table, value, output, layer.name)
+        emit_byte_function(emit, [layer], value, layer.name)
+
+
+def quantizing(operation: Quantize, output: TensorInfo) -> Function:
+    """The expression of a layer that quantises floats to elements as regions keep them."""
+    name = "quantize_even" if operation.rounds_to_even else "quantize"
+    numbers = float(scale_of(output)), float(zero_point_of(output))
+    return name, (*numbers, *step_bounds((None, None), output))
 
 
 def check_dequantize(
@@ -119,15 +122,25 @@ def lower_dequantize(emit: Emitter, layer: Layer) -> None:
     if value.info.data_type is DataType.FLOAT32:
         emit.alias(output, value)
         return
-    scale = float(scale_of(value.info))
-    if value.info.data_type is DataType.SIGNED32:
-        emit_elementwise(emit, "dequantize_wide", [value], output, layer.name, (scale,))
-        return
     quantization = value.info.quantization
     if quantization is not None and quantization.axis is not None:
         _lower_by_scales(emit, layer, quantization.scales, quantization.axis)
         return
-    emit_quantized(emit, "dequantize", [value], output, layer.name, lambda zero, _: (scale, zero))
+    name, (scale, *_) = dequantizing(value.info)
+    if name == "dequantize_wide":
+        emit_elementwise(emit, name, [value], output, layer.name, (scale,))
+        return
+    emit_quantized(emit, name, [value], output, layer.name, lambda zero, _: (scale, zero))
+
+
+def dequantizing(source: TensorInfo) -> Function:
+    """The expression of a layer that gives the floats of elements with one scale; empty if not."""
+    if source.data_type is DataType.FLOAT32 or source.has_per_axis_quantization:
+        return "", ()
+    scale = float(scale_of(source))
+    if source.data_type is DataType.SIGNED32:
+        return "dequantize_wide", (scale,)
+    return "dequantize", (scale, float(zero_point_of(source)))
 
 
 def _lower_by_scales(emit: Emitter, layer: Layer, scales: Sequence[float], axis: int) -> None:

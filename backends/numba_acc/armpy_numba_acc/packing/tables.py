@@ -7,24 +7,18 @@ Tables are indexed by elements' bits. 8-bit elements are unsigned in regions, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.core import numerics
-from armpy.ops import Activation, ActivationFunction, UnaryOperation
+from armpy.ops import Activation, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.packing.quantized import parameters_of, scale_of
 
 Int16Array = npt.NDArray[np.int16]
-
-
-def of_requantization(source: TensorInfo, target: TensorInfo) -> Array:
-    """Bytes in another quantisation."""
-    return _of_bytes(numerics.requantized(parameters_of(source), parameters_of(target)))
 
 
 def of_concatenation(source: TensorInfo, target: TensorInfo) -> Array:
@@ -92,34 +86,6 @@ def for_comparison(*sources: TensorInfo) -> list[Array]:
     return [np.searchsorted(order, real).astype(np.int32) for real in reals]
 
 
-def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) -> Array:
-    """Bytes of an `ElementwiseUnary`."""
-    parameters = parameters_of(source), parameters_of(target)
-    if operation is UnaryOperation.ABS:
-        return _of_bytes(numerics.absolute(*parameters))
-    if operation is UnaryOperation.RSQRT:
-        return _of_bytes(numerics.reciprocal_square_root(*parameters))
-    if operation is UnaryOperation.SQRT:
-        return _of_bytes(numerics.square_root(*parameters))
-    function = numerics.total_functions(parameters[1]).get(operation.name) or _UNARY[operation]
-    return _of_bytes(numerics.by_table(function, *parameters))
-
-
-def of_activation(operation: Activation, source: TensorInfo, target: TensorInfo) -> Array:
-    """Bytes of an `Activation`."""
-    function, parameters = operation.function, (parameters_of(source), parameters_of(target))
-    if function is ActivationFunction.RELU:
-        return _of_bytes(numerics.clamped_rescaling(*parameters, (0.0, None)))
-    if function is ActivationFunction.BOUNDED_RELU:
-        bounds = operation.b, operation.a
-        return _of_bytes(numerics.clamped_rescaling(*parameters, bounds))
-    if function is ActivationFunction.LEAKY_RELU:
-        return _of_bytes(numerics.leaky_relu(*parameters, operation.a))
-    if function is ActivationFunction.HARD_SWISH:
-        return _of_bytes(numerics.hard_swish(*parameters))
-    return _of_bytes(numerics.by_table(_REAL_ACTIVATIONS[function](operation), *parameters))
-
-
 def of_softmax_of_pairs(exponentials: numerics.softmax.Exponentials) -> npt.NDArray[np.uint16]:
     """Softmax of two bytes, which are the halves of an index, as those of an entry.
 
@@ -153,7 +119,10 @@ def of_tanh16(source: TensorInfo) -> Int16Array:
 
 def of_gelu16(operation: Activation, source: TensorInfo, target: TensorInfo) -> Int16Array:
     """Words of GELU."""
-    function = _REAL_ACTIVATIONS[ActivationFunction.GELU](operation)
+    exact = numerics.elementary.ROUNDED
+    function = partial(
+        numerics.activations.gelu, approximate=operation.approximate, functions=exact
+    )
     return _of_words(
         numerics.by_interpolation(function, parameters_of(source), parameters_of(target))
     )
@@ -181,40 +150,3 @@ def _of_bytes(function: numerics.StoredFunction) -> Array:
 def _of_words(function: numerics.StoredFunction) -> Int16Array:
     """Lookup table (65536,) of a function, by the words' bits."""
     return function(np.arange(1 << 16, dtype=np.uint16).view(np.int16)).astype(np.int16)
-
-
-_UNARY: Mapping[UnaryOperation, numerics.RealFunction] = {
-    UnaryOperation.NEG: np.negative,
-    UnaryOperation.SIN: np.sin,
-    UnaryOperation.COS: np.cos,
-    UnaryOperation.CEIL: np.ceil,
-    UnaryOperation.FLOOR: np.floor,
-    UnaryOperation.ROUND: np.rint,
-    UnaryOperation.SQUARE: np.square,
-}
-
-_REAL_ACTIVATIONS: Mapping[ActivationFunction, Callable[[Activation], numerics.RealFunction]] = {
-    ActivationFunction.SIGMOID: lambda _: partial(
-        numerics.activations.sigmoid, functions=numerics.elementary.ROUNDED
-    ),
-    ActivationFunction.TANH: lambda op: partial(
-        numerics.activations.tanh, a=op.a, b=op.b, functions=numerics.elementary.ROUNDED
-    ),
-    ActivationFunction.LINEAR: lambda op: lambda x: np.float32(op.a) * x + np.float32(op.b),
-    ActivationFunction.SOFT_RELU: lambda _: partial(
-        numerics.activations.soft_relu, functions=numerics.elementary.ROUNDED
-    ),
-    ActivationFunction.ABS: lambda _: np.abs,
-    ActivationFunction.SQRT: lambda _: np.sqrt,
-    ActivationFunction.SQUARE: lambda _: np.square,
-    ActivationFunction.ELU: lambda op: partial(
-        numerics.activations.elu, alpha=op.a, functions=numerics.elementary.ROUNDED
-    ),
-    ActivationFunction.GELU: lambda op: partial(
-        numerics.activations.gelu, approximate=op.approximate, functions=numerics.elementary.ROUNDED
-    ),
-    ActivationFunction.MISH: lambda _: partial(
-        numerics.activations.mish, functions=numerics.elementary.ROUNDED
-    ),
-}
-"""Functions of float32 of those that have no integer arithmetic."""

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
-
 from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, SubgraphView, Value
-from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, ElementwiseUnary, Quantize
-from armpy.ops.operation import Array
+from armpy.ops import (
+    Activation,
+    Cast,
+    Comparison,
+    Dequantize,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    LogicalBinary,
+    Prelu,
+    Quantize,
+    Select,
+)
 from armpy.types import DataType
-from armpy_numba_acc.lowering.lookup import emit_lookup_or_alias
-from armpy_numba_acc.packing import tables
-from armpy_numba_acc.packing.lines import exact_pairs
-from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES, stored_bounds
-from armpy_numba_acc.program.emitter import TOP_BIT, Emitter
+from armpy_numba_acc.lowering.lookup import emit_byte_function
+from armpy_numba_acc.lowering.operands import given
+from armpy_numba_acc.packing.quantized import QUANTIZED_TYPES
+from armpy_numba_acc.program.emitter import Emitter
 
-_BINARY = (BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL)
+_ELEMENTWISE = (
+    *(Activation, Cast, Comparison, Dequantize, ElementwiseBinary, ElementwiseUnary),
+    *(LogicalBinary, Prelu, Quantize, Select),
+)
+"""Operations on the elements in one place."""
+
+_BYTES = (*QUANTIZED_TYPES, DataType.SIGNED8, DataType.UNSIGNED8)
+"""Types of which there is a table."""
 
 _MOST_LAYERS = 16
 """Of a function: a longer one is a mistake."""
@@ -39,7 +53,8 @@ def find_byte_functions(
 ) -> Mapping[Layer, ByteFunction]:
     """Functions of at least two layers, by their last layer.
 
-    ``x sigmoid(x)`` is one, which Keras writes as a LOGISTIC and a MUL.
+    ``x sigmoid(x)`` is one, which Keras writes as a LOGISTIC and a MUL; so are functions of real
+    numbers between a Dequantize and a Quantize.
 
     Parameters
     ----------
@@ -55,7 +70,7 @@ def find_byte_functions(
     outside, used = set(view.outputs), set[Layer]()
     functions: dict[Layer, ByteFunction] = {}
     for layer in reversed(view.layers):
-        if layer in used or layer.output not in makers:
+        if layer in used or layer.output not in makers or layer.output.info.data_type not in _BYTES:
             continue
         members, root = _with_makers(view, layer, makers, order, outside)
         if root is None:
@@ -72,13 +87,8 @@ def find_byte_functions(
 
 def lower_byte_function(emit: Emitter, function: ByteFunction) -> None:
     """Add the command of a function, in the place of its last layer's."""
-    known: dict[Value, Array] = {function.root: np.arange(256)}
-    for layer in function.layers:
-        known[layer.output] = _table(layer, known)
-    output = function.layers[-1].output
     label = " + ".join(layer.name for layer in function.layers)
-    table = known[output].astype(np.uint8)
-    emit_lookup_or_alias(emit, table, function.root, output, label)
+    emit_byte_function(emit, function.layers, function.root, label)
 
 
 def _with_makers(
@@ -93,9 +103,10 @@ def _with_makers(
     layers, root = members, None
     while len(members) < _MOST_LAYERS:
         ready = [makers[value] for value in reads if value in makers]
-        if len(reads) == 1:  # what others need is computed anyhow
+        if len(reads) == 1 and all(value.info.data_type in _BYTES for value in reads):
             if len(members) > 1:
                 layers, root = set(members), next(iter(reads))
+            # What others need is computed anyhow.
             ready = [
                 maker
                 for maker in ready
@@ -110,44 +121,15 @@ def _with_makers(
 
 
 def _reads(layer: Layer) -> Sequence[Value] | None:
-    """Tensors of which a layer computes each byte from those in its place; None if it does not."""
-    operation, infos = layer.operation, [*layer.input_infos, *layer.output_infos]
-    is_known = isinstance(operation, Activation | ElementwiseUnary | Quantize) or (
-        isinstance(operation, ElementwiseBinary) and operation.operation in _BINARY
-    )
-    if not is_known or any(i is None or i.data_type not in QUANTIZED_TYPES for i in infos):
+    """Tensors of which a layer computes each element from those in its place; None if not."""
+    infos = [*layer.input_infos, *layer.output_infos]
+    if not isinstance(layer.operation, _ELEMENTWISE) or None in infos:
         return None
     if any(info is not None and info.has_per_axis_quantization for info in infos):
         return None
-    values = [value for value in layer.inputs if value is not None]
+    values = given(layer)
     tensors = [value for value in values if value.data is None]
     shape = layer.output.info.known_shape
     are_same = all(value.info.known_shape == shape for value in tensors)
     are_numbers = all(v.info.num_elements == 1 for v in values if v.data is not None)
     return tensors if tensors and are_same and are_numbers else None
-
-
-def _table(layer: Layer, known: Mapping[Value, Array]) -> Array:
-    """A layer's bytes for every byte of the root."""
-    operation, info = layer.operation, layer.output.info
-    if isinstance(operation, ElementwiseBinary):
-        values = layer["lhs"], layer["rhs"]
-        first, second = (known[v] if v.data is None else _number(v) for v in values)
-        infos = [value.info for value in (*values, layer.output)]
-        pairs = exact_pairs(operation.operation, infos, first, second)
-        return np.asarray(pairs.clip(*stored_bounds(operation.activation.bounds, info)))
-    source = layer["input"]
-    if isinstance(operation, Activation):
-        own = tables.of_activation(operation, source.info, info)
-    elif isinstance(operation, ElementwiseUnary):
-        own = tables.of_unary(operation.operation, source.info, info)
-    else:
-        own = tables.of_requantization(source.info, info)
-    return np.asarray(own[known[source]])
-
-
-def _number(value: Value) -> Array:
-    """A constant's byte as regions keep it."""
-    assert value.data is not None  # `_reads` has looked
-    stored: Array = value.data.reshape(1).view(np.uint8)
-    return stored ^ TOP_BIT if value.info.data_type is DataType.QASYMM_S8 else stored

@@ -5,7 +5,8 @@ Notes
 Conversions from and to float16 are links like others: values computed as float32 and rounded
 after each layer is rounded in registers. So are those of sums in int32 to floats, with what is
 added to them before, and of floats to bytes: networks that are quantised as they run have them
-around every product.
+around every product. So are those between bytes and floats: quantised tensors that no kernel
+computes with exactly come as floats and leave as bytes.
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ from collections.abc import Collection, Mapping
 
 from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, SubgraphView, Value
-from armpy.ops import BinaryOperation, Cast, ElementwiseBinary
+from armpy.ops import BinaryOperation, Cast, Dequantize, ElementwiseBinary, Quantize
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import MAX_INPUTS, emit_elementwise
-from armpy_numba_acc.lowering.quantizing import FLOAT_CASTS
-from armpy_numba_acc.lowering.real_functions import function_of, has_expression, operands_of
+from armpy_numba_acc.lowering.quantizing import FLOAT_CASTS, dequantizing, quantizing
+from armpy_numba_acc.lowering.real_functions import (
+    Function,
+    function_of,
+    has_expression,
+    operands_of,
+)
 from armpy_numba_acc.machine.expressions import PARAMETER
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -50,14 +56,20 @@ class ElementwiseChain:
     expression: str  # see `armpy_numba_acc.tiles.elementwise.expressions.expression_named`
     parameters: tuple[float, ...]  # the expression's
 
+    @property
+    def absorbed(self) -> tuple[Layer, ...]:
+        """Layers whose outputs no others read."""
+        return tuple(layer for layer in self.layers if not _is_repeated(layer))
+
 
 def find_chains(
     view: SubgraphView, taken: Collection[Layer] = ()
 ) -> Mapping[Layer, ElementwiseChain]:
     """Chains of at least two layers, by their last layer.
 
-    A layer joins those after it if no other layer reads its output, and if that has as many
-    elements as theirs: what broadcasts would be computed again and again.
+    A layer joins those after it if no other layer reads its output, or if it converts bytes to
+    floats; and if that has as many elements as theirs: what broadcasts would be computed again and
+    again.
 
     Parameters
     ----------
@@ -69,7 +81,8 @@ def find_chains(
     makers = {
         layer.output: layer
         for layer in view.layers
-        if layer not in used and layer.output not in outside and _is_link(layer)
+        if layer not in used and _is_link(layer) and not isinstance(layer.operation, Quantize)
+        if layer.output not in outside or _is_repeated(layer)
     }
     chains: dict[Layer, ElementwiseChain] = {}
     for layer in reversed(view.layers):
@@ -78,7 +91,7 @@ def find_chains(
         chain = _chain_ending_with(view, layer, order, makers)
         if len(chain.layers) > 1:
             chains[layer] = chain
-            used.update(chain.layers)
+            used.update(chain.absorbed)
     return chains
 
 
@@ -91,26 +104,36 @@ def lower_chain(emit: Emitter, chain: ElementwiseChain) -> None:
 
 def _is_link(layer: Layer) -> bool:
     """Return whether a layer computes float32 elements by an expressionor is a known link."""
-    if _of_other_types(layer):
+    if _of_other_types(layer)[0]:
         return layer.inputs[0] is not None and layer.inputs[0].data is None
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
     are_floats = all(info.data_type is DataType.FLOAT32 for info in infos)
     return are_floats and has_expression(layer.operation)
 
 
-def _of_other_types(layer: Layer) -> str:
+def _of_other_types(layer: Layer) -> Function:
     """The expression of a conversion, or of an operation on int32; empty for other layers."""
-    operation, target = layer.operation, layer.output.info.data_type
+    operation, target = layer.operation, layer.output.info
     if isinstance(operation, Cast):
-        return _CONVERSIONS.get((layer["input"].info.data_type, target), "")
-    if isinstance(operation, ElementwiseBinary) and target is DataType.SIGNED32:
-        return _OF_SUMS.get(operation.operation, "")
-    return ""
+        return _CONVERSIONS.get((layer["input"].info.data_type, target.data_type), ""), ()
+    if isinstance(operation, Dequantize):
+        return dequantizing(layer["input"].info)
+    if isinstance(operation, Quantize) and layer["input"].info.data_type is DataType.FLOAT32:
+        return quantizing(operation, target)
+    if isinstance(operation, ElementwiseBinary) and target.data_type is DataType.SIGNED32:
+        return _OF_SUMS.get(operation.operation, ""), ()
+    return "", ()
 
 
-def _function_of(layer: Layer) -> tuple[str, tuple[float, ...]]:
+def _function_of(layer: Layer) -> Function:
     """A link's expression and its parameters."""
-    return (name, ()) if (name := _of_other_types(layer)) else function_of(layer)
+    own = _of_other_types(layer)
+    return own if own[0] else function_of(layer)
+
+
+def _is_repeated(layer: Layer) -> bool:
+    """Return whether each chain computes a layer again, as reading bytes is quicker than floats."""
+    return isinstance(layer.operation, Dequantize) and layer["input"].info.data_type.size_bytes == 1
 
 
 def _chain_ending_with(
@@ -126,7 +149,7 @@ def _chain_ending_with(
         return (
             value in makers
             and makers[value] not in refused
-            and members.issuperset(view.consumers[value])
+            and (members.issuperset(view.consumers[value]) or _is_repeated(makers[value]))
             and value.info.num_elements == size
         )
 

@@ -13,8 +13,13 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.passes.bfloat16 import find_bfloat16
 from armpy_numba_acc.passes.byte_chains import find_byte_chains
-from armpy_numba_acc.passes.byte_tables import find_byte_functions, lower_byte_function
-from armpy_numba_acc.passes.chains import find_chains, lower_chain
+from armpy_numba_acc.passes.byte_means import ByteMean, find_byte_means, lower_byte_mean
+from armpy_numba_acc.passes.byte_tables import (
+    ByteFunction,
+    find_byte_functions,
+    lower_byte_function,
+)
+from armpy_numba_acc.passes.chains import ElementwiseChain, find_chains, lower_chain
 from armpy_numba_acc.passes.fusion import find_fusions
 from armpy_numba_acc.passes.grouping import with_depthwise
 from armpy_numba_acc.passes.images import Images, images_of, volumes_of
@@ -120,12 +125,14 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
     together.update(views.absorbed)
     # What a layer absorbs is computed with it; a chain, where its last layer stands.
     absorbed = {layer for layers in together.values() for layer in layers}
-    chains = find_chains(view, absorbed)
+    byte_functions = find_byte_functions(view, absorbed)
+    byte_means = find_byte_means(view, absorbed)
+    groups: list[ByteFunction | ByteMean | ElementwiseChain]
+    groups = [*byte_functions.values(), *byte_means.values()]
+    chains = find_chains(view, absorbed | {layer for group in groups for layer in group.absorbed})
+    joined = absorbed | _computed_inside(view, [*groups, *chains.values()])
     bfloat16 = find_bfloat16(view, choices, fusions, chains) if choices.isa.is_relaxed else ()
     emitter = make_emitter(Arrangement(fusions, bfloat16, find_joins(view), views))
-    joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
-    byte_functions = find_byte_functions(view, absorbed)
-    joined.update(layer for function in byte_functions.values() for layer in function.absorbed)
     byte_chains = find_byte_chains(view, joined)
     joined.update(layer for chain in byte_chains.values() for layer in chain)
     for layer in view.layers:
@@ -136,6 +143,9 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
         elif layer in byte_functions:
             emitter.begin(byte_functions[layer].absorbed)
             lower_byte_function(emitter, byte_functions[layer])
+        elif layer in byte_means:
+            emitter.begin(byte_means[layer].layers)
+            lower_byte_mean(emitter, byte_means[layer])
         elif layer in byte_chains:
             _lower_byte_chain(emitter, byte_chains[layer])
         elif layer not in joined:
@@ -146,6 +156,25 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
             else:
                 lower(emitter, layer)
     return emitter
+
+
+def _computed_inside(
+    view: SubgraphView, groups: Sequence[ByteFunction | ByteMean | ElementwiseChain]
+) -> set[Layer]:
+    """Layers that are only needed where others are computed with them."""
+    group_of = {layer: group for group in groups for layer in group.absorbed}
+    outside = set(view.outputs)
+
+    def is_inside(layer: Layer) -> bool:
+        readers = view.consumers.get(layer.output, ())
+        groups_with_it = [group_of[r] for r in readers if r in group_of]
+        return (
+            layer.output not in outside
+            and len(groups_with_it) == len(readers)
+            and all(layer in group.layers for group in groups_with_it)
+        )
+
+    return {*group_of, *(m for group in groups for m in group.layers if is_inside(m))}
 
 
 def _lower_byte_chain(emitter: Emitter, chain: Sequence[Layer]) -> None:

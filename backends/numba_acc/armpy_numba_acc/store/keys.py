@@ -30,6 +30,7 @@ _IMPORTED_NS = time.time_ns()
 
 _SOURCES = (
     "armpy_numba_acc",
+    "armpy_reference",
     "armpy.ops",
     "armpy.graph",
     "armpy.core.numerics",
