@@ -4,7 +4,8 @@ Notes
 -----
 A file in QDQ form says with these pairs which tensors are quantised, and leaves it to the reader
 to compute with integers in between. What ONNX Runtime makes of it is made here, too: of
-``DequantizeLinear, Conv, Relu, QuantizeLinear`` one QLinearConv, whose result may be a step off.
+``DequantizeLinear, Conv, Relu, QuantizeLinear`` one QLinearConv. Other operators, such as
+AveragePool, LeakyRelu and Mul, stay: layers on quantised tensors would round their results twice.
 
 References
 ----------
@@ -29,11 +30,6 @@ DOMAIN = "armpy"
 
 _BYTES = (TensorProto.INT8, TensorProto.UINT8)
 _MOST_SCALE_BYTES = 1 << 20
-
-_SOFTMAX_OF_ONE_AXIS = 13
-"""The operator set since which Softmax is along one axis."""
-
-_UNARY = ("AveragePool", "GlobalAveragePool", "HardSwish", "LeakyRelu", "Sigmoid", "Softmax")
 _MOVING = (
     "DepthToSpace",
     "Flatten",
@@ -45,9 +41,10 @@ _MOVING = (
     "Transpose",
     "Unsqueeze",
 )
-_BINARY = ("Add", "Mul", "Sub")
+_BINARY = ("Add", "Sub")
+_OTHERS = ("Concat", "GlobalAveragePool", "Sigmoid")
 _WEIGHTED = ("Conv", "Gemm", "MatMul")
-_CLAMPED = ("Add", "Conv", "Gemm", "Mul", "Sub")
+_CLAMPED = ("Add", "Conv", "Gemm", "Sub")
 """Operators that Relu or Clip can be a part of."""
 
 _BOUNDS = {activation.bounds: activation for activation in FusedActivation}
@@ -124,7 +121,7 @@ class _Folder:
         """A node whose only output is quantised, maybe after an activation function."""
         if node.domain not in ("", "ai.onnx") or len(node.output) != 1:
             return None
-        if node.op_type not in (*_UNARY, *_MOVING, *_BINARY, *_WEIGHTED, "Clip", "Concat", "Relu"):
+        if node.op_type not in (*_MOVING, *_BINARY, *_WEIGHTED, *_OTHERS):
             return None
         reader = self._only_reader(node.output[0])
         activation = FusedActivation.NONE
@@ -208,8 +205,8 @@ class _Folder:
     def _folded(self, group: _Group) -> onnx.NodeProto | None:
         """The operator on quantised tensors; None if there is none."""
         node, output = group.node, list(group.quantize.input[1:3])
-        names_in, attributes = self._given(node), self._attributes(group)
-        if names_in is None or attributes is None:
+        names_in = self._given(node)
+        if names_in is None:
             return None
         if self._type(names_in[:3]) != self._constants[output[1]].data_type:
             return None
@@ -225,7 +222,7 @@ class _Folder:
         folded = helper.make_node(
             name, inputs, list(group.quantize.output), node.name, domain=domain
         )
-        folded.attribute.extend(attributes)
+        folded.attribute.extend(self._attributes(group))
         return folded
 
     def _given(self, node: onnx.NodeProto) -> list[str] | None:
@@ -233,21 +230,12 @@ class _Folder:
         kind = node.op_type
         if kind in _WEIGHTED:
             return self._weighted(node)
-        if kind == "Softmax" and self._version < _SOFTMAX_OF_ONE_AXIS:
-            return None
         count = {"Concat": len(node.input), **dict.fromkeys(_BINARY, 2)}.get(kind, 1)
         return self._triples(node.input[:count])
 
-    def _attributes(self, group: _Group) -> list[onnx.AttributeProto] | None:
+    def _attributes(self, group: _Group) -> list[onnx.AttributeProto]:
         """An operator's attributes and those of the operators folded into it."""
-        attributes = list(group.node.attribute)
-        if group.node.op_type == "Clip":
-            bounds = self._bounds(group.node)
-            if bounds is None or None in bounds:
-                return None
-            pairs = zip(("min", "max"), bounds, strict=True)
-            attributes = [helper.make_attribute(name, float(bound or 0.0)) for name, bound in pairs]
-        attributes.append(helper.make_attribute("opset", self._version))
+        attributes = [*group.node.attribute, helper.make_attribute("opset", self._version)]
         if group.activation is not FusedActivation.NONE:
             attributes.append(helper.make_attribute("activation", group.activation.name))
         return attributes

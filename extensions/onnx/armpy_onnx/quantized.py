@@ -28,6 +28,7 @@ __all__ = [
     "binary",
     "check_bytes",
     "fused_activation",
+    "meets_halves",
     "output_of_bytes",
     "quantization_of",
     "quantized_bias",
@@ -57,6 +58,12 @@ _PLAIN = {
 }
 
 _BEYOND_INT64 = 2.0**63
+
+_MOST_STEPS = 256
+"""Number of steps that a byte holds."""
+
+_LEAST_SHARE = 1 / 32
+"""Of ratios that halves are met with where the scales are such that they are."""
 
 
 def quantization_of(
@@ -173,6 +180,29 @@ def fused_activation(node: Node) -> FusedActivation:
             actual=name,
         )
     return activation
+
+
+def meets_halves(ratios: Array) -> bool:
+    """Return whether whole numbers times some ratios often lie halfway between two others.
+
+    Parameters
+    ----------
+    ratios : ndarray, float64
+        Scales of inputs over the output's, all of them above 0.
+
+    Notes
+    -----
+    ONNX rounds halves to even, layers on quantised tensors away from zero. Ratios that float32
+    cannot tell from fractions of few digits count: those of scales such as 0.1 and 0.2. Of many
+    ratios, few look like that by chance.
+    """
+    ratios, denominators = ratios.reshape(-1), np.arange(2, 2 * _MOST_STEPS, 2)[:, None]
+    steps = ratios * denominators
+    whole = np.rint(steps)
+    is_fraction = (whole % 2 == 1) & (abs(steps - whole) <= whole * 2.0**-22)
+    mantissas, _ = np.frexp(ratios)
+    is_binary = (mantissas * 2 * _MOST_STEPS % 1 == 0) & (ratios % 1 != 0)
+    return bool((is_fraction.any(0) | is_binary).mean() >= _LEAST_SHARE)
 
 
 def check_bytes(node: Node, *indexes: int) -> None:

@@ -109,6 +109,26 @@ def _gathered() -> Iterator[NodeCase]:
     )
 
 
+def _halves() -> Iterator[NodeCase]:
+    """Scales of which many results lie halfway between two steps, and an odd zero point."""
+    whole = [_number(0.25), _point(99)]
+    pair = [_bytes(3, 4), _number(0.125), _point(3), _bytes(4), _number(0.25), _point(200), *whole]
+    for kind in ("QLinearAdd", "QLinearMul"):
+        yield _case(kind, pair, [(_UINT8, 2)], (1, 2, 4, 5, 6, 7))
+    image = [_bytes(1, 2, 6, 6), _number(0.125), _point(3), *whole]
+    yield _case("QLinearAveragePool", image, [(_UINT8, 4)], kernel_shape=[2, 2])
+    yield _case("QLinearGlobalAveragePool", image, [(_UINT8, 4)], channels_last=0)
+    yield _case("QLinearLeakyRelu", image, [(_UINT8, 4)], alpha=0.5)
+    few = _RNG.integers(-4, 5, (6, 2)).astype(np.int8)
+    factors = [_bytes(3, 6), _number(0.125), _point(100), few, _number(0.5), _point(0, np.int8)]
+    for shape in (None, (2,), (1, 2), (3, 2), (3, 1), (1,), ()):
+        addend = None if shape is None else _RNG.integers(-90, 90, shape).astype(np.int32)
+        for number in (0.25, 0.1875):
+            steps = [_number(number), _point(99)]
+            yield _case("QGemm", [*factors, addend, *steps], [(_UINT8, 2)])
+        yield _case("QGemm", [*factors, addend], [(_FLOAT, 2)])
+
+
 def _others() -> Iterator[NodeCase]:
     sides = [_bytes(2, 1, 4), _number(0.1), _point(3), _bytes(3, 4), _number(0.2), _point(200)]
     inputs = [_RNG.integers(0, 2, (3, 4)).astype(bool), *sides, _number(0.15), _point(99)]
@@ -133,7 +153,7 @@ def _others() -> Iterator[NodeCase]:
     yield _case("MatMulNBits", arrays, [(_FLOAT, 2)], **sizes)
 
 
-_CASES = [*_attentions(), *_embeddings(), *_gathered(), *_others()]
+_CASES = [*_attentions(), *_embeddings(), *_gathered(), *_halves(), *_others()]
 
 
 @pytest.mark.parametrize("number", range(len(_CASES)), ids=lambda n: f"{_CASES[n].kind}-{n}")

@@ -20,6 +20,7 @@ from armpy_onnx.quantized import (
     as_quantized,
     binary,
     check_bytes,
+    meets_halves,
     quantization_of,
     real_elements,
     transposed_weights,
@@ -169,6 +170,9 @@ def _quantized_product(node: Node, a: Value, b: Value) -> Value | None:
     if of_a.axis is not None or of_y.axis is not None or has_several:
         return None
     if is_mixed and not is_weights:
+        return None
+    factors = np.float64(of_a.scale) * np.array(of_b.scales) / of_y.scale
+    if meets_halves(factors):
         return None
     output = TensorInfo(None, QUANTIZED[node.type(7)], of_y)
     return as_integers(node, _products(node, a, b, of_a, of_b, output))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Value
+from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
@@ -15,6 +16,7 @@ from armpy.ops.elementwise import (
     Select,
     UnaryOperation,
 )
+from armpy.ops.operation import Array
 from armpy.ops.quantizing import Cast, Dequantize, Quantize
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.tensor import Quantization, TensorInfo
@@ -69,6 +71,33 @@ def quantized(node: Node, value: Value, target: DataType, quantization: Quantiza
         value = node.cast(value, DataType.FLOAT32)
     info = TensorInfo(None, QUANTIZED[target], quantization)
     return as_integers(node, node.layer(Quantize(rounds_to_even=True), value, output=info))
+
+
+def requantized(
+    node: Node, sums: Value, factors: Array, activation: FusedActivation, output: TensorInfo
+) -> Value:
+    """Integers of an output of sums, times real factors, rounded once with halves to even.
+
+    Parameters
+    ----------
+    factors : ndarray, float32, shape broadcastable to `sums`
+        Steps of the output per step of the sums.
+    """
+    assert output.quantization is not None
+    steps = binary(
+        node, BinaryOperation.MUL, node.cast(sums, DataType.FLOAT32), node.constant(factors)
+    )
+    for limit, bound in zip(_LIMITS, activation.bounds, strict=True):
+        if bound is not None:
+            of_steps = np.float32(bound) / np.float32(output.quantization.scale)
+            steps = binary(node, limit, steps, node.constant(of_steps))
+    in_steps = Quantization.per_tensor(1.0, output.quantization.zero_point)
+    info = TensorInfo(None, output.data_type, in_steps)
+    return as_integers(node, node.layer(Quantize(rounds_to_even=True), steps, output=info))
+
+
+_LIMITS = BinaryOperation.MAXIMUM, BinaryOperation.MINIMUM
+"""What keeps numbers above a lower bound, and below an upper one."""
 
 
 def _quantize_in_steps(node: Node, target: DataType, axis: int, block_size: int) -> Value:

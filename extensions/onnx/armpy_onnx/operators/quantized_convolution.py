@@ -24,18 +24,18 @@ from armpy_onnx.images import (
 )
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.operators.convolution import check_groups
-from armpy_onnx.operators.quantization import rounded
+from armpy_onnx.operators.quantization import requantized
 from armpy_onnx.quantized import (
-    QUANTIZED,
     as_integers,
     as_quantized,
     binary,
     check_bytes,
     fused_activation,
+    meets_halves,
+    output_of_bytes,
     quantization_of,
     quantized_bias,
     quantized_weights,
-    real_elements,
     tensor_quantization,
 )
 
@@ -135,31 +135,16 @@ def _q_linear_conv(node: Node) -> Value:
     bias = quantized_bias(node, 8, of_x.scale, of_weights)
     has_points = of_weights.axis is not None and any(of_weights.zero_points)
     activation = fused_activation(node)
-    if node.type(7) is node.type(0) and not has_points:
+    output = output_of_bytes(node, 6, node.type(0))
+    factors = np.float32(of_x.scale) * np.array(of_weights.scales, np.float32)
+    factors /= np.float32(of_y.scale)
+    if node.type(7) is node.type(0) and not has_points and not meets_halves(factors):
         image = as_quantized(node, node.value(0), of_x)
-        output = TensorInfo(None, QUANTIZED[node.type(7)], of_y)
         return as_integers(node, _convolved(node, image, filters, bias, output, activation))
-    if activation is not FusedActivation.NONE:
-        raise node.error("these types have no fused activation")
+    # No layer takes these types, zero points or halves.
     sums = _sums(node, filters, of_x.zero_point, bias)
-    return _requantized(node, sums, of_y)
-
-
-def _requantized(node: Node, sums: Value, of_y: Quantization) -> Value:
-    """Sums by real arithmetic, for types and zero points that no layer takes."""
-    scales, of_x = real_elements(node, 4), real_elements(node, 1)
-    assert scales is not None
-    assert of_x is not None
-    factors = of_x.reshape(-1)[0] * scales / np.float32(of_y.scale)
-    if factors.size > 1:
-        factors = factors.reshape(-1, *(1,) * (node.rank(0) - 2))
-    real = binary(
-        node,
-        BinaryOperation.MUL,
-        node.cast(sums, DataType.FLOAT32),
-        node.constant(factors.astype(np.float32).reshape(factors.shape or ())),
-    )
-    return rounded(node, real, node.value(7), node.type(7))
+    of_channels = factors.reshape(-1, *(1,) * (node.rank(0) - 2))
+    return requantized(node, sums, of_channels, activation, output)
 
 
 def _sums(node: Node, filters: _Filters, point: int, bias: Value | None) -> Value:
