@@ -33,7 +33,7 @@ from armpy_numba_acc.runtime import instance
 
 import armpy
 from armpy.compiler.memory import plan as memory_plan
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.memory import arena_pool
 from armpy.graph import SubgraphView
@@ -164,8 +164,8 @@ def try_one(data: bytes, number: int, runtime: Runtime, pages: GuardPages) -> st
         with armpy.load(data, memory_limit_bytes=MEMORY_LIMIT_BYTES, runtime=runtime) as model:
             outcome = _run_if_small(model, number, pages)
     except ArmpyError as error:
-        if not str(error):
-            outcome = "! an error without a text"
+        if isinstance(error, BackendError) or not error.where:
+            outcome = f"! {error!r}"
     except Exception as error:  # noqa: BLE001  # the test looks for any other error
         outcome = f"! {type(error).__name__}: {error}"
     finally:
@@ -201,6 +201,8 @@ def _run_if_small(model: Model, number: int, pages: GuardPages) -> str:
     try:
         with np.errstate(all="ignore"):
             model.run(inputs, outputs=outputs)
+    except BackendError:
+        raise
     except ArmpyError:
         return f"failed, {where}"
     return f"ran, {where}"

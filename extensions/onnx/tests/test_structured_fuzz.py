@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("onnx")
 
 import armpy
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy_testing.effort import effort
 from armpy_testing.models.small_runs import run_if_small
@@ -46,8 +46,8 @@ def try_one(number: int, folder: Path, runtime: Runtime) -> str:
         ) as model:
             outcome = run_if_small(model)
     except ArmpyError as error:
-        if not str(error):
-            return "! an error without a text"
+        if isinstance(error, BackendError) or not error.where:
+            return f"! {error!r}"
     except Exception as error:  # noqa: BLE001  # the test looks for any other error
         return f"! {type(error).__name__}: {error}"
     duration = time.process_time() - started
