@@ -431,12 +431,6 @@ _COMPUTED: Mapping[str, _Row] = {
         "elements are left out in between",
         (move(Resize((6, 14))), move(Resize((12, 28)))),
     ),
-    "div-mul": _Row(
-        _FEW,
-        (constant_right("DIV", (2, 2, 4)), constant_right("MUL", (2, 2, 2))),
-        "the constants differ at the end",
-        (constant_right("DIV", (2, 2, 4)), constant_right("MUL", (2, 2, 4))),
-    ),
     "integer-div-mul": _Row(
         _ROWS,
         (
