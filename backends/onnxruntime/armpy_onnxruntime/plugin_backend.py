@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from functools import cache
 from typing import Any
@@ -46,6 +47,7 @@ from armpy_onnxruntime.engine import require
 from armpy_onnxruntime.export import export_model
 from armpy_onnxruntime.known_faults import NEEDED_OPTIONS, sound_parts
 from armpy_onnxruntime.plugins import PluginDevice, devices_of
+from armpy_onnxruntime.process_state import kept_arithmetic
 from armpy_onnxruntime.programs import OnnxPrograms
 
 _WEIGHTED = (Convolution2d, DepthwiseConvolution2d, FullyConnected)
@@ -228,6 +230,10 @@ class PluginPrograms(OnnxPrograms):
             "provider_options": ",".join(f"{name}={value}" for name, value in own.items()),
             "provider_version": self._device.version,
         }
+
+    def around(self) -> AbstractContextManager[None]:
+        """Leave the thread's rounding as it is, whatever the library does."""
+        return kept_arithmetic(self._device.name)
 
     def choose_provider(self, options: Any, about: Mapping[str, OptionValue]) -> list[str] | None:
         """Have the session compute on the device; nothing is left to the processor's kernels."""

@@ -117,6 +117,12 @@ _X87, _MXCSR, _FPCR = (0, 0xFFFF), (28, 0xFFC0), (0, 0xFFFF_FFFF)
 _CONTROL_FIELDS = {"x86_64": (_X87, _MXCSR), "aarch64": (_FPCR,)}
 """Words of ``fenv_t`` that control arithmetic: where they begin, and their bits."""
 
+_ARITHMETIC = _State(
+    "the rounding mode or other control of floating-point arithmetic",
+    _float_control,
+    lambda _, control: _C.fesetenv(control),
+)
+
 _STATES = (
     _State("the environment", _variables, _set_variable),
     _State("the working folder", _folder, _enter_folder),
@@ -131,11 +137,7 @@ _STATES = (
         _blocked_signals,
         lambda _, blocked: _C.pthread_sigmask(getattr(signal, "SIG_SETMASK", 0), blocked, None),
     ),
-    _State(
-        "the rounding mode or other control of floating-point arithmetic",
-        _float_control,
-        lambda _, control: _C.fesetenv(control),
-    ),
+    _ARITHMETIC,
     _State(
         "the locale",
         lambda: {"": locale.setlocale(locale.LC_ALL)},
@@ -161,6 +163,21 @@ def kept_process(where: str) -> Iterator[None]:
         written.seek(0)
         if text := written.read().decode(errors="replace").strip():
             _log.warning("%s wrote to standard output when it was registered: %s", where, text)
+
+
+@contextmanager
+def kept_arithmetic(where: str) -> Iterator[None]:
+    """Keep this thread's control of floating-point arithmetic, as `kept_process` does.
+
+    Notes
+    -----
+    It is all that can be kept beside other threads: the rest belongs to the whole process.
+    """
+    before = _float_control()
+    try:
+        yield
+    finally:
+        _set_back(where, _ARITHMETIC, before)
 
 
 def _set_back(where: str, state: _State, before: dict[Any, Any]) -> None:  # Any: as above

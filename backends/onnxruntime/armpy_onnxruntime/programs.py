@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from armpy.backend import (
@@ -23,12 +24,19 @@ _FORMAT = 3
 class OnnxProgram(IEngineProgram):
     """An ONNX Runtime session; several executions run at the same time."""
 
-    def __init__(self, model: bytes, session: Any, runtime: Any) -> None:  # Any: the engine's own
+    def __init__(
+        self,
+        model: bytes,
+        session: Any,  # Any: the engine's own
+        runtime: Any,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,  # of each call
+    ) -> None:
         self._model = model
         self._session = session
         self._value = runtime.OrtValue.ortvalue_from_numpy  # on the CPU it shares the memory
         self._inputs = [tensor.name for tensor in session.get_inputs()]
         self._outputs = [tensor.name for tensor in session.get_outputs()]
+        self._around = around
 
     @property
     def model(self) -> bytes:
@@ -43,7 +51,8 @@ class OnnxProgram(IEngineProgram):
         for name, array in zip(self._outputs, outputs, strict=True):
             binding.bind_ortvalue_output(name, self._value(array))
         try:
-            self._session.run_with_iobinding(binding)
+            with self._around():
+                self._session.run_with_iobinding(binding)
         except Exception as error:  # its exceptions have no base class of their own
             raise BackendError(" ".join(str(error).split()), where="ONNX Runtime") from error
 
@@ -103,6 +112,10 @@ class OnnxPrograms(IEnginePrograms):
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         return [provider.name]
 
+    def around(self) -> AbstractContextManager[None]:
+        """Enter this where the provider's code runs in the caller's thread."""
+        return nullcontext()
+
     def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> OnnxProgram:
         """Make the session, which packs weights and fuses layers."""
         runtime: Any = require("onnxruntime", self.backend_id)  # Any: it has no types
@@ -112,11 +125,12 @@ class OnnxPrograms(IEnginePrograms):
         names = self.choose_provider(options, about)
         try:
             # Its own fallback to the CPU prints to stdout.
-            session = runtime.InferenceSession(
-                model, sess_options=options, providers=names, enable_fallback=0
-            )
+            with self.around():
+                session = runtime.InferenceSession(
+                    model, sess_options=options, providers=names, enable_fallback=0
+                )
         except Exception as error:  # its exceptions have no base class of their own
             text = str(error).strip().partition("\n")[0]
             refusal = f"ONNX Runtime refuses it: {text}"
             raise UnimplementedError(refusal, where=self.backend_id) from error
-        return OnnxProgram(model, session, runtime)
+        return OnnxProgram(model, session, runtime, self.around)

@@ -58,6 +58,19 @@ static void *create_ep(
 }
 #endif
 
+#ifdef CHANGES
+static void *(*create_sound_ep)(
+    struct factory *, const void *const *, const void *const *, size_t, const void *, const void *,
+    void **);
+
+static void *create_ep(
+    struct factory *self, const void *const *devices, const void *const *metadata, size_t count,
+    const void *options, const void *logger, void **ep) {
+    fesetround(FE_UPWARD);
+    return create_sound_ep(self, devices, metadata, count, options, logger, ep);
+}
+#endif
+
 #ifndef NO_SYMBOL
 void *CreateEpFactories(
     const char *name, const struct api_base *base, const void *logger, struct factory **factories,
@@ -86,7 +99,10 @@ void *CreateEpFactories(
 #ifdef HANGS
     if (!status) factories[0]->get_supported_devices = get_supported_devices;
 #endif
-#ifdef LIES
+#ifdef CHANGES
+    if (!status) create_sound_ep = factories[0]->create_ep;
+#endif
+#if defined LIES || defined CHANGES
     if (!status) factories[0]->create_ep = create_ep;
 #endif
     return status;

@@ -46,10 +46,6 @@ os.umask(0o22)
 registry = BackendRegistry.discover(PluginOptions(probe_timeout_s=3.0))
 home = os.environ["HOME"]
 names = [backend.get_id() for backend in registry.available()]
-upwards = np.float32(1) + np.float32(1e-10) != 1
-with open("/proc/self/status") as status:
-    ignored = int(status.read().split("SigIgn:")[1].split()[0], 16) >> signal.SIGUSR1 - 1 & 1
-kept = [os.getcwd(), os.umask(0o22), ignored, bool(upwards)]
 after = os.popen('printf "$HOME $PLANTED"').read().split()
 answers = {}
 for name in names:
@@ -62,6 +58,10 @@ for name in names:
             answers[name] = float(model(np.full((2, 3), 3, np.float32)).sum())
     except armpy.errors.ArmpyError as error:
         answers[name] = str(error)
+upwards = np.float32(1) + np.float32(1e-10) != 1
+with open("/proc/self/status") as status:
+    ignored = int(status.read().split("SigIgn:")[1].split()[0], 16) >> signal.SIGUSR1 - 1 & 1
+kept = [os.getcwd(), os.umask(0o22), ignored, bool(upwards)]
 rows = [(c.source.split()[0], c.backend_id, c.status.value, c.reason) for c in registry.candidates]
 skipped = [(os.path.basename(p.path), p.reason) for p in registry.skipped_paths]
 said = {"rows": rows, "skipped": skipped, "answers": answers}
