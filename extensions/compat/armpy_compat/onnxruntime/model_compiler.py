@@ -99,5 +99,7 @@ class ModelCompiler:
         else:
             raise status_error(InvalidArgument, "Output model path is empty")
         if self._flags & OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS and path.exists():
-            raise status_error(Fail, f"Output model file {path} already exists")
+            raise status_error(
+                Fail, f"Failed to write the model, since the file '{path}' exists already"
+            )
         path.write_bytes(self.compile_to_bytes())

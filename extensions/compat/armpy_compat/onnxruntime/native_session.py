@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -21,7 +22,6 @@ from armpy_compat.onnxruntime.element_types import as_bytes
 from armpy_compat.onnxruntime.errors import (
     Fail,
     InvalidArgument,
-    NotImplemented,
     load_error,
     run_error,
     status_error,
@@ -328,32 +328,22 @@ class NativeSession:
         user_data: object,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Compute outputs on another thread, and call `callback` with them there.
+        """Compute outputs on another thread, and call `callback` with them or an error there."""
 
-        Raises
-        ------
-        NotImplemented
-            If the model is loaded for each call.
-        """
-        if self.model is None:
-            text = "run_async of a model with sequences; call `run` in a thread of your own"
-            raise status_error(NotImplemented, text)
-
-        def finish(future: Future[Any]) -> None:
-            error = future.exception()
-            if error is not None:
+        def work() -> None:
+            try:
+                outputs = self.run(output_names, feed, run_options)
+            except Exception as error:  # noqa: BLE001 - the callback gets the text of every error
                 callback([], user_data, str(error))
-                return
-            results = maps_of(future.result(), self._labels)
-            callback([as_bytes(results[name]) for name in output_names], user_data, "")
+            else:
+                callback(outputs, user_data, "")
 
-        try:
-            arrays = self._arrays(feed)
-            future = self._fitting(arrays).start(arrays)
-        except Exception as error:  # noqa: BLE001 - the callback gets the text of every error
-            callback([], user_data, str(error))
-            return
-        future.add_done_callback(finish)
+        self._callers.submit(copy_context().run, work)
+
+    @cached_property
+    def _callers(self) -> ThreadPoolExecutor:
+        """Threads of `run_async`."""
+        return ThreadPoolExecutor(thread_name_prefix="run_async")
 
     def run_with_ort_values(
         self,

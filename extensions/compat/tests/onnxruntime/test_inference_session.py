@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from pathlib import Path
 from typing import Any
@@ -161,22 +162,20 @@ def test_sessions_do_not_interfere_and_run_in_many_threads() -> None:
     assert not wrong
 
 
-def test_run_async_calls_back() -> None:
-    done = threading.Event()
-    calls: list[tuple[Any, ...]] = []
+def test_run_async_calls_back_on_another_thread() -> None:
+    calls: queue.Queue[tuple[Any, ...]] = queue.Queue()
 
     def callback(*arguments: Any) -> None:
-        calls.append(arguments)
-        done.set()
+        calls.put((*arguments, threading.current_thread()))
 
     session = opened()
-    session.run_async(["y"], {"x": X}, callback, "data")
-    assert done.wait(60)
-    session.run_async(["y"], {"x": X[0]}, callback, "data")
-    (results, data, text), (nothing, _, error) = calls
-    np.testing.assert_array_equal(results[0], X + X)
-    assert (data, text, nothing) == ("data", "", [])
-    assert "Invalid rank for input: x" in error
+    for x in (X, X[0]):
+        session.run_async(["y"], {"x": x}, callback, "data")
+    first, second = sorted((calls.get(timeout=60), calls.get(timeout=60)), key=lambda c: len(c[2]))
+    np.testing.assert_array_equal(first[0][0], X + X)
+    assert (first[1:3], second[0]) == (("data", ""), [])
+    assert "Invalid rank for input: x" in second[2]
+    assert threading.current_thread() not in (first[3], second[3])
 
 
 def test_terminate_ends_calls() -> None:
