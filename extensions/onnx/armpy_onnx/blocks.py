@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from armpy.core import symbolic
 from armpy.graph import SizesValue, Value
@@ -20,6 +22,7 @@ from armpy.ops.elementwise import (
     ElementwiseUnary,
     LogicalBinary,
     LogicalBinaryOperation,
+    Select,
     UnaryOperation,
 )
 from armpy.ops.generation import Fill, Range
@@ -132,20 +135,31 @@ def scaled(node: Node, value: Value, factor: float) -> Value:
     return value if factor == 1 else binary(node, BinaryOperation.MUL, value, factor)
 
 
-def binary(node: Node, operation: BinaryOperation, lhs: Value | float, rhs: Value | float) -> Value:
-    """A binary operation of two values, one of which may be a number of the other's type."""
-    if not isinstance(lhs, Value):
-        assert isinstance(rhs, Value)  # as there are no layers of numbers alone
-        lhs = node.like(rhs, lhs)
-    elif not isinstance(rhs, Value):
-        rhs = node.like(lhs, rhs)
-    return node.layer(ElementwiseBinary(operation), lhs, rhs)
+Operand: TypeAlias = Value | npt.ArrayLike
+"""A value, or numbers of another operand's type."""
 
 
-def compared(node: Node, relation: ComparisonOperation, lhs: Value, rhs: Value | float) -> Value:
-    """Whether a relation holds for each element; the second one may be a number, as in `binary`."""
-    other = rhs if isinstance(rhs, Value) else node.like(lhs, rhs)
-    return node.layer(Comparison(relation), lhs, other)
+def _alike(node: Node, lhs: Operand, rhs: Operand) -> tuple[Value, Value]:
+    """Two operands as values; one of them is."""
+    if isinstance(lhs, Value):
+        return lhs, rhs if isinstance(rhs, Value) else node.like(lhs, rhs)
+    assert isinstance(rhs, Value)  # as there are no layers of numbers alone
+    return node.like(rhs, lhs), rhs
+
+
+def binary(node: Node, operation: BinaryOperation, lhs: Operand, rhs: Operand) -> Value:
+    """A binary operation."""
+    return node.layer(ElementwiseBinary(operation), *_alike(node, lhs, rhs))
+
+
+def compared(node: Node, relation: ComparisonOperation, lhs: Operand, rhs: Operand) -> Value:
+    """Whether a relation holds for each element."""
+    return node.layer(Comparison(relation), *_alike(node, lhs, rhs))
+
+
+def selected(node: Node, condition: Value, lhs: Operand, rhs: Operand) -> Value:
+    """Elements of the first operand where a condition holds, else of the second one."""
+    return node.layer(Select(), condition, *_alike(node, lhs, rhs))
 
 
 def both(node: Node, lhs: Value, rhs: Value) -> Value:

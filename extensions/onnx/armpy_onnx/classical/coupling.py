@@ -14,7 +14,6 @@ from armpy.ops.control_flow import While
 from armpy.ops.elementwise import (
     BinaryOperation,
     ComparisonOperation,
-    Select,
     UnaryOperation,
 )
 from armpy.ops.reduction import ReduceOperation
@@ -29,6 +28,7 @@ from armpy_onnx.blocks import (
     joined,
     reduced,
     reshaped,
+    selected,
     taken,
     transposed,
     unary,
@@ -131,7 +131,7 @@ def _turn(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     return (
         binary(node, BinaryOperation.ADD, number, 1),
         reshaped(node, reduced(node, ReduceOperation.ANY, is_open, (0, 1), False), (1,)),
-        node.layer(Select(), is_open, swept, shares),
+        selected(node, is_open, swept, shares),
     )
 
 
@@ -152,7 +152,7 @@ def _sweep(node: Node, shares: Value, slopes: Value, height: Value, matrix: Valu
         moves = joined(
             node,
             (
-                binary(node, BinaryOperation.MUL, step, node.like(step, unit)),
+                binary(node, BinaryOperation.MUL, step, unit),
                 binary(node, BinaryOperation.MUL, step, row),
             ),
             1,

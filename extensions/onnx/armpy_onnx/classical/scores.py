@@ -11,12 +11,11 @@ from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax
 from armpy.ops.elementwise import (
     BinaryOperation,
     ComparisonOperation,
-    Select,
     UnaryOperation,
 )
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, ReduceOperation
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, compared, gathered, joined, reduced, unary
+from armpy_onnx.blocks import binary, compared, gathered, joined, reduced, selected, unary
 from armpy_onnx.node import Node, NodeData
 
 _LEAST_SCORE = 1e-7
@@ -51,11 +50,11 @@ def _softmax_zero(node: Node, scores: Value) -> Value:
     small = binary(node, BinaryOperation.MUL, scores, least)
     size = unary(node, UnaryOperation.ABS, scores)
     counts = compared(node, ComparisonOperation.GREATER, size, _LEAST_SCORE)
-    parts = node.layer(Select(), counts, power, small)
+    parts = selected(node, counts, power, small)
     total = reduced(node, ReduceOperation.SUM, parts, (1,), True)
     is_zero = compared(node, ComparisonOperation.EQUAL, total, 0)
     shares = binary(node, BinaryOperation.DIV, parts, total)
-    return node.layer(Select(), is_zero, node.like(shares, 0.5), shares)
+    return selected(node, is_zero, 0.5, shares)
 
 
 def _probit(node: Node, scores: Value) -> Value:

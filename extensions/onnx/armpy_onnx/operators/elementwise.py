@@ -14,13 +14,12 @@ from armpy.ops.elementwise import (
     LogicalBinary,
     LogicalBinaryOperation,
     Prelu,
-    Select,
     UnaryOperation,
 )
 from armpy.ops.operation import Operation
 from armpy.ops.reshaping import Reshape
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, compared, readable, unary
+from armpy_onnx.blocks import binary, compared, readable, selected, unary
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -128,7 +127,7 @@ def _bit_shift(node: Node) -> Value:
 
 
 def _where(node: Node) -> Value:
-    return node.layer(Select(), node.value(0), node.value(1), node.value(2))
+    return selected(node, node.value(0), node.value(1), node.value(2))
 
 
 def _prelu(node: Node) -> Value:
@@ -141,7 +140,7 @@ def _prelu(node: Node) -> Value:
         zero = node.like(value, value.info.data_type.zeros(()))
         is_above = compared(node, ComparisonOperation.GREATER_OR_EQUAL, value, zero)
         below = binary(node, BinaryOperation.MUL, value, slope)
-        return node.layer(Select(), is_above, value, below)
+        return selected(node, is_above, value, below)
     return node.layer(Prelu(), value, slope)
 
 

@@ -14,7 +14,6 @@ from armpy.ops.elementwise import (
     ComparisonOperation,
     LogicalBinary,
     LogicalBinaryOperation,
-    Select,
     UnaryOperation,
 )
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, ReduceOperation
@@ -31,6 +30,7 @@ from armpy_onnx.blocks import (
     joined,
     reduced,
     reshaped,
+    selected,
     taken,
     unary,
 )
@@ -68,7 +68,7 @@ def _scaler(node: Node) -> Value:
                 expected=f"1, or one for each feature of {node.shape(0)}",
                 actual=numbers.size,
             )
-        value = binary(node, operation, value, node.like(value, numbers))
+        value = binary(node, operation, value, numbers)
     return value
 
 
@@ -91,7 +91,7 @@ def _normalizer(node: Node) -> Value:
             reduced(node, ReduceOperation.SUM, squares, (rank - 1,), True),
         )
     is_zero = compared(node, ComparisonOperation.EQUAL, size, 0)
-    size = node.layer(Select(), is_zero, node.like(size, 1), size)
+    size = selected(node, is_zero, 1, size)
     return binary(node, BinaryOperation.DIV, value, size)
 
 
@@ -109,7 +109,7 @@ def _imputer(node: Node) -> Value:
         is_missing = compared(node, ComparisonOperation.NOT_EQUAL, value, value)
     else:
         is_missing = compared(node, ComparisonOperation.EQUAL, value, replaced)
-    return node.layer(Select(), is_missing, node.like(value, imputed), value)
+    return selected(node, is_missing, imputed, value)
 
 
 def _feature_vectorizer(node: Node) -> Value:
@@ -187,11 +187,11 @@ def _label_encoder(node: Node) -> Value:
     )
     is_known = reduced(node, ReduceOperation.ANY, is_key, (rank,), False)
     if data_type.is_string:  # layers that choose take numbers alone
-        number = node.layer(Select(), is_known, number, node.like(number, -1))
+        number = selected(node, is_known, number, -1)
         numbers = node.constant(np.arange(count), DataType.SIGNED32)
         return node.layer(TableLookup(), number, numbers, values, default)
     mapped = gathered(node, values, number)
-    return node.layer(Select(), is_known, mapped, default)
+    return selected(node, is_known, mapped, default)
 
 
 def _table_lookup(node: Node, keys: Value, values: Value, default: Value) -> Value:

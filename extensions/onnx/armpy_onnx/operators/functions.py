@@ -9,11 +9,10 @@ from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.elementwise import (
     BinaryOperation,
     ComparisonOperation,
-    Select,
     UnaryOperation,
 )
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, compared, unary
+from armpy_onnx.blocks import Operand, binary, compared, selected, unary
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 _SELU = 1.67326319217681884765625, 1.05070102214813232421875
@@ -208,8 +207,7 @@ def _shrunk(node: Node, value: Value, bias: float, limit: float) -> Value:
         limit = math.floor(limit)  # no whole number lies between
     less = binary(node, BinaryOperation.SUB, value, bias)
     more = binary(node, BinaryOperation.ADD, value, bias)
-    zero = node.like(value, 0)
-    below = _chosen(node, ComparisonOperation.LESS, value, -limit, more, zero)
+    below = _chosen(node, ComparisonOperation.LESS, value, -limit, more, 0)
     return _chosen(node, ComparisonOperation.GREATER, value, limit, less, below)
 
 
@@ -219,11 +217,11 @@ def _chosen(
     value: Value,
     limit: float,
     chosen: Value,
-    other: Value,
+    other: Operand,
 ) -> Value:
     """Elements of `chosen` where a comparison with a number is true."""
     is_so = compared(node, comparison, value, limit)
-    return node.layer(Select(), is_so, chosen, other)
+    return selected(node, is_so, chosen, other)
 
 
 OPERATORS: OperatorTable = {

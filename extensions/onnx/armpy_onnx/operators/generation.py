@@ -10,13 +10,12 @@ from armpy.graph import SIZE_TYPES, SizesValue, Value
 from armpy.ops.elementwise import (
     BinaryOperation,
     ComparisonOperation,
-    Select,
 )
 from armpy.ops.generation import Fill, OneHot
 from armpy.ops.operation import require
 from armpy.ops.slicing import Splitter
 from armpy.types import DataType
-from armpy_onnx.blocks import MOST_PLACES, binary, compared, counted, reshaped
+from armpy_onnx.blocks import MOST_PLACES, binary, compared, counted, reshaped, selected
 from armpy_onnx.element_types import data_type_of
 from armpy_onnx.node import HALVES, Node, NodeData, Operator, OperatorTable
 
@@ -74,7 +73,7 @@ def _trilu(node: Node) -> Value:
         ComparisonOperation.GREATER_OR_EQUAL if is_upper else ComparisonOperation.LESS_OR_EQUAL
     )
     is_inside = _compared(node, operation, shape[-2], shape[-1], offset)
-    return node.layer(Select(), is_inside, node.value(0), node.like(node.value(0), 0))
+    return selected(node, is_inside, node.value(0), 0)
 
 
 def _range(node: Node) -> Value:
@@ -126,7 +125,7 @@ def _one_hot(node: Node) -> Value:
     # Indices below 0 count from the end, once.
     above = binary(node, BinaryOperation.ADD, indices, depth)
     is_below = compared(node, ComparisonOperation.LESS, indices, 0)
-    indices = node.layer(Select(), is_below, above, indices)
+    indices = selected(node, is_below, above, indices)
     return node.layer(OneHot(depth, axis), indices, on, off)
 
 

@@ -12,6 +12,7 @@ from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.ops.reshaping import Reshape
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from armpy_onnx.blocks import reshaped
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.operators.quantization import dynamically_quantized, rounded
 from armpy_onnx.quantized import (
@@ -49,8 +50,7 @@ def _without_vectors(node: Node, lhs: int, rhs: int, product: Value) -> Value:
         del shape[-1]
     if node.rank(lhs) == 1:
         del shape[-1 if node.rank(rhs) == 1 else -2]
-    is_same = len(shape) == len(product.info.known_shape)
-    return product if is_same else node.layer(Reshape(tuple(shape)), product)
+    return reshaped(node, product, shape)
 
 
 def _products(
@@ -100,9 +100,7 @@ def integer_product(
     add_up = ReduceOperation.SUM
     others: list[Value] = []
     if known_a is None and a_point is not None:
-        of_rows = node.cast(a_point, DataType.SIGNED32)
-        if a_point.info.rank == 1 and a_point.info.num_elements > 1:
-            of_rows = node.layer(Reshape((-1, 1)), of_rows)
+        of_rows = _rows(node, node.cast(a_point, DataType.SIGNED32))
         columns = node.layer(Reduce(add_up, (-2,), True), _integers_of(node, b, known_b or 0))
         sums = binary(node, BinaryOperation.SUB, sums, _times(node, of_rows, columns))
         others.append(of_rows)
@@ -139,7 +137,7 @@ def scaled_sums(
 
 
 def _rows(node: Node, value: Value) -> Value:
-    """Scales of rows, if there are several, as a column."""
+    """Scales or zero points of rows, if there are several, as a column."""
     shape = value.info.known_shape
     return node.layer(Reshape((-1, 1)), value) if len(shape) == 1 and shape[0] > 1 else value
 

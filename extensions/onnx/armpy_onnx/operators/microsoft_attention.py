@@ -13,7 +13,6 @@ from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
     ComparisonOperation,
-    Select,
     UnaryOperation,
 )
 from armpy.ops.reduction import ReduceOperation
@@ -24,6 +23,7 @@ from armpy_onnx.blocks import (
     joined,
     reduced,
     reshaped,
+    selected,
     split,
     taken,
     transposed,
@@ -186,7 +186,7 @@ def _with_bias(node: Node, mask: Value | None, bias: Value | None, query: Value)
     bias = node.cast(bias, query.info.data_type)
     if mask is None:
         return bias
-    return node.layer(Select(), mask, bias, node.like(bias, -np.inf))
+    return selected(node, mask, bias, -np.inf)
 
 
 def _group_query_attention(node: Node) -> Sequence[Value]:

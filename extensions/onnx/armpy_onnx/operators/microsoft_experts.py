@@ -16,7 +16,7 @@ from armpy.graph.network import Network, OperatorBuilder
 from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax
 from armpy.ops.control_flow import If, While
 from armpy.ops.dense import BlockwiseFullyConnected, FullyConnected
-from armpy.ops.elementwise import BinaryOperation, ComparisonOperation, Select
+from armpy.ops.elementwise import BinaryOperation, ComparisonOperation
 from armpy.ops.indexing import ScatterNd, ScatterReduction
 from armpy.ops.operation import Array
 from armpy.ops.ordering import TopkV2
@@ -32,6 +32,7 @@ from armpy_onnx.blocks import (
     reduced,
     reshaped,
     scaled,
+    selected,
     split,
     taken,
 )
@@ -116,10 +117,10 @@ def _quantized_moe(node: Node) -> Value:
         if node.flag("normalize_routing_weights"):
             total = reduced(node, ReduceOperation.SUM, shares, (1,), True)
             is_none = compared(node, ComparisonOperation.EQUAL, total, 0)
-            total = node.layer(Select(), is_none, node.like(total, np.inf), total)
+            total = selected(node, is_none, np.inf, total)
             shares = binary(node, BinaryOperation.DIV, shares, total)
     is_large = compared(node, ComparisonOperation.GREATER, shares, _LEAST_SHARE)
-    shares = node.layer(Select(), is_large, shares, node.like(shares, 0))
+    shares = selected(node, is_large, shares, 0)
     return _mixed(node, x, shares, products)
 
 
@@ -164,7 +165,7 @@ def _by_expert(node: Node, chosen: Value, places: Value, experts: int) -> Value:
     numbers = node.constant(np.arange(experts))
     columns = reshaped(node, places, shape)
     is_chosen = compared(node, ComparisonOperation.EQUAL, columns, numbers)
-    spread = node.layer(Select(), is_chosen, reshaped(node, chosen, shape), node.like(chosen, 0))
+    spread = selected(node, is_chosen, reshaped(node, chosen, shape), 0)
     return reduced(node, ReduceOperation.SUM, spread, (1,), False)
 
 
@@ -224,7 +225,7 @@ def _add_some(node: Node, total: Value, share: Value, x: Value, outputs: Outputs
         products = outputs(inner, inner.layer(Gather(0), all_rows, places), column)
         is_chosen = compared(inner, ComparisonOperation.GREATER, column, 0)
         # Not left to the share of 0, as an expert that others have chosen may give infinities.
-        updates = inner.layer(Select(), is_chosen, products, inner.like(products, 0))
+        updates = selected(inner, is_chosen, products, 0)
         return [
             inner.layer(ScatterNd(ScatterReduction.ADD), before, indices, updates),
             inner.layer(ScatterNd(), shares, indices, inner.constant(np.zeros(num_rows, "f4"))),

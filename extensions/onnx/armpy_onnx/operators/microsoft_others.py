@@ -17,7 +17,6 @@ from armpy.ops.cumulation import Cumulate
 from armpy.ops.elementwise import (
     BinaryOperation,
     ComparisonOperation,
-    Select,
     UnaryOperation,
 )
 from armpy.ops.grid_sampling import GridPadding, GridSample, SampleMode
@@ -35,6 +34,7 @@ from armpy_onnx.blocks import (
     joined,
     reduced,
     reshaped,
+    selected,
     taken,
     transposed,
     unary,
@@ -101,8 +101,8 @@ def _crop_and_resize(node: Node) -> Value:
     mode = SampleMode.NEAREST if is_nearest else SampleMode.LINEAR
     sampled = node.layer(GridSample(mode, GridPadding.BORDER, align_corners=True), images, grid)
     crops = channels_first(node, sampled, 2)
-    other = node.like(crops, node.real("extrapolation_value", 0.0))
-    return node.layer(Select(), both(node, *insides), crops, other)
+    other = node.real("extrapolation_value", 0.0)
+    return selected(node, both(node, *insides), crops, other)
 
 
 def _expand_dims(node: Node) -> Value:
@@ -209,8 +209,8 @@ def _max_pool_with_mask(node: Node) -> Value:
     counts_in = both(
         node, compared(node, ComparisonOperation.EQUAL, ended, 0), node.constant(inside)
     )
-    lowest = node.like(node.value(0), np.finfo(np.float32).min)
-    chosen = node.layer(Select(), counts_in, in_windows(node.value(0), outer), lowest)
+    lowest = np.finfo(np.float32).min
+    chosen = selected(node, counts_in, in_windows(node.value(0), outer), lowest)
     axes = range(2 + rank, 2 + 2 * rank)
     return reduced(node, ReduceOperation.MAX, chosen, tuple(axes), keep_dims=False)
 
@@ -226,7 +226,7 @@ def _n_gram_repeat_block(node: Node) -> Value:
         latest = taken(node, tokens, 1, count + place, count + place + 1)
         each = taken(node, tokens, 1, place, place + count)
         repeats = both(node, repeats, compared(node, ComparisonOperation.EQUAL, each, latest))
-    limits = node.layer(Select(), repeats, node.like(scores, -np.inf), node.like(scores, np.inf))
+    limits = selected(node, repeats, node.like(scores, -np.inf), np.inf)
     following = taken(node, tokens, 1, length - 1, length - 1 + count)
     limits = node.layer(BroadcastTo(following.info.known_shape), limits)
     return node.layer(ScatterElements(1, ScatterReduction.MIN), scores, following, limits)

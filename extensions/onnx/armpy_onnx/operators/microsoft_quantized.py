@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.graph import Value
-from armpy.ops.elementwise import BinaryOperation, Select
+from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.joining import Concat
 from armpy.ops.quantizing import Dequantize, Quantize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, gathered, reshaped, taken, transposed
+from armpy_onnx.blocks import binary, gathered, reshaped, selected, taken, transposed
 from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy_onnx.operators import operator_of
 from armpy_onnx.operators.integer_products import integer_product, scaled_sums
@@ -80,7 +80,7 @@ def _where(node: Node) -> Value:
     check_bytes(node, 1, 4)
     x, y = _real(node, node.value(1), 2, 3), _real(node, node.value(4), 5, 6)
     output = output_of_bytes(node, 7, node.type(1))
-    chosen = node.layer(Select(), node.value(0), x, y)
+    chosen = selected(node, node.value(0), x, y)
     return as_integers(node, node.layer(Quantize(rounds_to_even=True), chosen, output=output))
 
 

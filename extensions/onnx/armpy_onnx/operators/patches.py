@@ -162,8 +162,8 @@ def _moved_samples(
     # From elements to -1 ... 1 at the outer edges.
     scale = np.array([2 / size for size in sizes]).reshape(2, 1, 1)
     shift = np.array([1 / size - 1 for size in sizes]).reshape(2, 1, 1)
-    grid = binary(node, BinaryOperation.MUL, grid, node.like(grid, scale))
-    grid = binary(node, BinaryOperation.ADD, grid, node.like(grid, shift))
+    grid = binary(node, BinaryOperation.MUL, grid, scale)
+    grid = binary(node, BinaryOperation.ADD, grid, shift)
     y, x = (taken(node, grid, 2, at, at + 1) for at in (0, 1))
     pairs = [reshaped(node, value, (batch * parts, taps * height, width, 1)) for value in (x, y)]
     grid = node.layer(Concat(3), *pairs)

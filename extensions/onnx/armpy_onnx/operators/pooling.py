@@ -16,15 +16,7 @@ from armpy.ops.pooling import MaxPoolWithIndices, Pooling2d, Pooling3d, PoolingA
 from armpy.ops.reduction import ReduceOperation
 from armpy.tensor import Quantization
 from armpy.types import DataType
-from armpy_onnx.blocks import (
-    binary,
-    check_table,
-    counted,
-    reduced,
-    reshaped,
-    scaled,
-    unary,
-)
+from armpy_onnx.blocks import binary, check_table, counted, reduced, reshaped, scaled, unary
 from armpy_onnx.images import (
     Pads,
     WindowAttributes,
@@ -101,7 +93,7 @@ def _average_pool(node: Node) -> Value:
         for axis, (before, after) in enumerate(pads):
             ends = -before, sizes[axis] + after
             shares = shares[..., None] / _meetings(windows, sizes, axis, ends)
-        means = binary(node, BinaryOperation.MUL, sums, node.like(sums, shares[..., None]))
+        means = binary(node, BinaryOperation.MUL, sums, shares[..., None])
         return channels_first(node, means, len(sizes))
     if counts_padding:
         image = padded(node, image, pads)

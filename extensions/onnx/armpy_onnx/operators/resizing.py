@@ -12,13 +12,13 @@ from armpy.core.numerics import resize as plain
 from armpy.core.numerics.rounding import Int64Array
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul
-from armpy.ops.elementwise import BinaryOperation, Select
+from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.movement import BroadcastTo
 from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.slicing import Gather
 from armpy.types import DataType
 from armpy_onnx import sampling
-from armpy_onnx.blocks import binary, check_table, filled, holds, nearly_equal, reshaped
+from armpy_onnx.blocks import binary, check_table, filled, holds, nearly_equal, reshaped, selected
 from armpy_onnx.images import channels_first, channels_last, lifted
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
@@ -451,8 +451,8 @@ def _extrapolated(
         outside = outside | along.reshape(-1, *(1,) * (rank - axis - 1))
     if not outside.any():
         return value
-    number = node.like(value, node.real("extrapolation_value", 0.0))
-    return node.layer(Select(), node.constant(outside), number, value)
+    number = node.real("extrapolation_value", 0.0)
+    return selected(node, node.constant(outside), number, value)
 
 
 def _resize(node: Node) -> Value:

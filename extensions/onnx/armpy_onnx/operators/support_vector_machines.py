@@ -13,7 +13,6 @@ from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.elementwise import (
     BinaryOperation,
     ComparisonOperation,
-    Select,
     UnaryOperation,
 )
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, ReduceOperation
@@ -26,6 +25,7 @@ from armpy_onnx.blocks import (
     joined,
     reduced,
     reshaped,
+    selected,
     unary,
 )
 from armpy_onnx.classical.coupling import coupled_probabilities
@@ -166,7 +166,7 @@ def _linear_classifier(node: Node, rows: Value, labels: Labels) -> tuple[Value, 
     greatest = reduced(node, ReduceOperation.MAX, scores, (1,), False)
     is_second = compared(node, comparison, greatest, limit)
     best = node.layer(ArgMinMax(ArgMinMaxFunction.MAX, 1, DataType.SIGNED64), scores)
-    numbers = node.layer(Select(), is_second, node.like(best, 1), best)
+    numbers = selected(node, is_second, 1, best)
     return looked_up(node, numbers, labels), transformed(node, scores)
 
 

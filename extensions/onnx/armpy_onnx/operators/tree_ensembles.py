@@ -84,7 +84,7 @@ def _with_base(node: Node, scores: Value, count: int) -> Value:
         return scores
     if len(base) != count:
         raise node.error("there is not one base value for each target", expected=str(count))
-    return binary(node, BinaryOperation.ADD, scores, node.like(scores, base))
+    return binary(node, BinaryOperation.ADD, scores, base)
 
 
 def _classifier(node: Node) -> tuple[Value, Value]:
