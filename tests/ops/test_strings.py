@@ -14,6 +14,7 @@ import pytest
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.errors import LayerValidationError, MemoryQuotaError
+from armpy.execution.arrays.conversion import as_input
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 WORDS = [["a", "b", "c"], ["d", "", "ü"]]
@@ -368,6 +369,15 @@ def test_text_counts_against_the_memory_limit_before_it_is_made(kind: str) -> No
         assert tracemalloc.get_traced_memory()[1] < 8 * LIMIT_BYTES
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000, b"a" * 1_000])
+def test_elements_that_stand_for_one_another_are_counted_before_they_are_strings(
+    text: str | bytes,
+) -> None:
+    given = np.broadcast_to(text, 100_000)
+    with pytest.raises(MemoryQuotaError, match=r"input 'x': .* 100000 elements of 1000 bytes"):
+        as_input("x", TensorInfo(None, DataType.STRING), given, limit_bytes=LIMIT_BYTES)
 
 
 @pytest.mark.parametrize("is_constant", [False, True])

@@ -43,7 +43,7 @@ def as_input(
     """
     dtype = info.data_type.dtype
     if info.data_type.is_string:
-        array = arrays.strings.as_string_array(name, given)
+        array = arrays.strings.as_string_array(name, given, limit_bytes)
     else:
         array = given if type(given) is np.ndarray else _as_array(name, info, given)
     # Elements may stand for one another: a few bytes can be an array of any size.

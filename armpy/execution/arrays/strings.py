@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armpy.core.strings import as_strings, is_text
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, MemoryQuotaError
 from armpy.ops.operation import located
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
     from armpy.ops.operation import Array
 
+_CHARACTER_BYTES = np.dtype("U1").itemsize
+
 
 def as_string_array(
     name: str,  # the input's name, for messages
     given: object,  # array_like of str or bytes
+    limit_bytes: int,  # the most that their text may take, where it is as wide in each element
 ) -> Array:
     """Make an array of strings.
 
-    Raises InvalidArgumentError if an element is not a string.
+    Raises InvalidArgumentError if an element is not a string; MemoryQuotaError if a copy would take
+    too much.
 
     Returns `given` itself if its elements are canonical strings; see `armpy.core.strings`.
     """
@@ -35,6 +39,14 @@ def as_string_array(
                 expected="an array of str or bytes",
                 actual=f"{array.dtype} {format_shape(array.shape)}",
                 fix="Convert it with array.astype(str)",
+            )
+        # Elements of `U` and `S` may stand for one another, and become a string each.
+        width = array.itemsize // (_CHARACTER_BYTES if array.dtype.kind == "U" else 1)
+        if array.size * width > limit_bytes:
+            raise MemoryQuotaError(
+                "the text of the input needs too much memory",
+                expected=f"at most {limit_bytes} bytes (memory_limit_bytes)",
+                actual=f"{array.size} elements of {width} bytes",
             )
         return as_strings(array)
     except ArmpyError as error:
