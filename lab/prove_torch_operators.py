@@ -52,6 +52,9 @@ EDGES = (
 )
 """Values of which samples of elementwise operators and reductions are made."""
 
+LARGE = (2**24 + 1, -(2**24) - 3, 2**31 - 1, -(2**31) + 3, 2**53 + 1, -(2**60) - 3, 7, -8)
+"""Integers of samples: most are not whole numbers of float32, or of float64."""
+
 NEAR_ZERO = 2.0**-13
 """Factor of samples near zero, where 1 + x has few digits of x."""
 
@@ -60,6 +63,9 @@ NUMBERS = (0, 2, -3, 0.0, 0.5, 2.5, -0.5, True)
 
 CONVERSIONS = frozenset({"byte", "char", "double", "float", "half", "int", "long", "short"})
 """Operators that convert numbers to a type; beyond its range C++ defines no result."""
+
+COUNTED = ("bincount", "histc", "one_hot", "polynomial", "repeat_interleave")
+"""Parts of names of operators that compute as many steps or elements as their integers say."""
 
 SAMPLES = 24
 """Samples of an operator in a type; of more, some are drawn."""
@@ -85,17 +91,25 @@ class Observation(NamedTuple):
 
 
 def samples_of(info: Any, dtype: torch.dtype) -> list[OperatorCall]:
-    """Samples of an operator, some with edge values or near zero, that PyTorch runs."""
+    """Samples of an operator, some with edge values, near zero or large, that PyTorch runs."""
     everything = [*islice(info.sample_inputs("cpu", dtype), 400)]
     some = Random(0).sample(everything, min(SAMPLES, len(everything)))
     samples = [OperatorCall(info.op, (s.input, *s.args), s.kwargs) for s in some]
     if _takes_edges(info):
         changes = _with_edges, _near_zero
         samples += [tree_map(change, sample) for sample in samples[:6] for change in changes]
+    if _takes_large(info, dtype):
+        samples += [tree_map(_large, sample) for sample in samples[:6]]
     if "BinaryUfuncInfo" in _kinds(info):
         x, kwargs = everything[0].input, some[-1].kwargs
         samples += [OperatorCall(info.op, (x, number), kwargs) for number in NUMBERS]
         samples += [OperatorCall(info.op, (x, number), {}) for number in NUMBERS]
+        if _takes_large(info, dtype):
+            large = _large(torch.zeros(len(LARGE), dtype=dtype))
+            samples += [OperatorCall(info.op, (large, number), kwargs) for number in (*NUMBERS, 3)]
+            most = torch.tensor(torch.iinfo(dtype).max, dtype=dtype)
+            three = torch.tensor(3, dtype=dtype)
+            samples += [OperatorCall(info.op, (most, number), kwargs) for number in (three, 3)]
     return [sample for sample in samples if _runs(sample)]
 
 
@@ -133,6 +147,13 @@ def _takes_edges(info: Any) -> bool:
     return bool(_kinds(info) & {"UnaryUfuncInfo", "BinaryUfuncInfo", "ReductionOpInfo"})
 
 
+def _takes_large(info: Any, dtype: torch.dtype) -> bool:
+    """Return whether large integers are numbers of an operator, and not counts or converted."""
+    if dtype not in (torch.int32, torch.int64) or info.name in CONVERSIONS:
+        return False
+    return not any(part in info.name for part in COUNTED)
+
+
 def _with_edges(value: Any) -> Any:
     """The same tensor with edge values at its first elements, in an order of their own."""
     if not isinstance(value, torch.Tensor) or not value.numel():
@@ -142,6 +163,16 @@ def _with_edges(value: Any) -> Any:
     shift = value.dim() + 1
     chosen = edges.roll(shift).repeat(1 + flat.numel() // len(edges))[: flat.numel()]
     return chosen.to(value.dtype).reshape(value.shape)
+
+
+def _large(value: Any) -> Any:
+    """The same tensor of integers of 32 or 64 bits, with large ones that the type has."""
+    if not isinstance(value, torch.Tensor) or value.dtype not in (torch.int32, torch.int64):
+        return value
+    numbers = [number for number in LARGE if abs(number) <= torch.iinfo(value.dtype).max]
+    shift = value.dim()
+    chosen = torch.tensor(numbers, dtype=value.dtype).roll(shift).repeat(1 + value.numel())
+    return chosen[: value.numel()].reshape(value.shape)
 
 
 def _near_zero(value: Any) -> Any:
@@ -185,10 +216,12 @@ def chosen(calls: Iterable[OperatorCall], counts: Counter[object]) -> Iterator[O
 
 
 def _extremes(tensor: torch.Tensor) -> tuple[bool, bool]:
-    """Return whether a tensor has elements that are no numbers or infinite, or small ones alone."""
+    """Whether a tensor has elements that are infinite, no numbers or large; or small ones alone."""
     is_dense = tensor.layout == torch.strided and not tensor.is_quantized
-    if not is_dense or not tensor.is_floating_point() or not tensor.numel():
+    if not is_dense or tensor.is_complex() or not tensor.numel():
         return False, False
+    if not tensor.is_floating_point():
+        return bool((tensor.double().abs() > LARGE[0] - 1).any()), False
     values = tensor.double()
     return not bool(values.isfinite().all()), bool(values.abs().max() < 64 * NEAR_ZERO)
 
