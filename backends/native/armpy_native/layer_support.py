@@ -61,7 +61,7 @@ class NativeLayerSupport(ILayerSupport):
         try:
             layer = net.add_layer(operation, values, outputs=outputs)
         except ArmpyError as error:
-            return Support.no(ReasonCode.OPERATION, error.failed)
+            return Support.no(ReasonCode.OTHER, error.failed)
         return self.are_layers_supported([layer])[0]
 
     def are_layers_supported(self, layers: Sequence[Layer]) -> list[Support]:
@@ -81,7 +81,7 @@ class NativeLayerSupport(ILayerSupport):
                 continue
             problem, operators = next(parts)
             reason = next((reasons[i] for i in operators if reasons[i]), "")
-            code = ReasonCode.OPERATION if problem else ReasonCode.COMPILATION
+            code = ReasonCode.OTHER if problem else ReasonCode.COMPILATION
             text = problem or reason
             answers.append(Support.no(code, text) if text else Support.yes())
         return answers
