@@ -59,7 +59,7 @@ class TestTimeouts:
         ):
             model(ints(0))
 
-    def test_zero_allows_no_turn(self) -> None:
+    def test_a_loop_time_of_0_allows_no_turn(self) -> None:
         model = Model(loop(3), runtime_of(loop_timeout_s=0))
         np.testing.assert_array_equal(model(ints(3)), [3])
         with pytest.raises(ExecutionTimeoutError, match=r"got 0 turns"):
