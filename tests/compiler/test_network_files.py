@@ -20,7 +20,7 @@ from armpy import DataType, Network, OptimizedNetwork, Quantization, TensorInfo
 from armpy.compiler import optimize_graph
 from armpy.compiler.files.plain import PlainReader, plain
 from armpy.core.field_types import field_types
-from armpy.errors import ArmpyError, ParserError, UnimplementedError
+from armpy.errors import ArmpyError, BackendError, ParserError, UnimplementedError
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import FullyConnected
@@ -395,6 +395,8 @@ def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: P
             model = Model(network, runtime)
             inputs = [np.ones(i.info.known_shape, i.data_type.dtype) for i in model.inputs]
             model(*inputs)
+        except BackendError:
+            raise
         except ArmpyError:
             continue
         finally:
