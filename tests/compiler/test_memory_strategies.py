@@ -97,6 +97,12 @@ def test_packed_blocks_that_live_together_are_apart_and_aligned(
                 assert at + a.size_bytes <= other or other + b.size_bytes <= at
 
 
+def test_the_default_strategy_aligns_blocks_of_any_size() -> None:
+    (both,) = GreedyBySize().optimize([MemBlock(0, 1, 65, 0, 0), MemBlock(0, 1, 1, 0, 1)])
+    assert [block.offset for block in both.blocks] == [0, 128]
+    assert both.size_bytes == 192
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
 def test_strategies_are_found_by_their_names(strategy: IMemoryOptimizerStrategy) -> None:
     assert get_memory_strategy(strategy.name).name == strategy.name

@@ -334,7 +334,7 @@ def test_memory_that_was_not_imported_is_no_tensor() -> None:
 
 
 @NEEDS_SHARED_MEMORY
-def test_held_working_memory_is_for_memory_of_the_host() -> None:
+def test_held_working_memory_and_reported_values_are_of_the_host() -> None:
     with Model(chain(3), runtime_of()) as model, model.create_working_memory() as memory:
         x = model.import_inputs({"x": shared(X)})["x"]
         assert memory.run({"x": x})["y"].tolist() == (X + 3).tolist()
@@ -344,6 +344,8 @@ def test_held_working_memory_is_for_memory_of_the_host() -> None:
             InvalidArgumentError, match=r"for executions with arrays\. Got an imported tensor"
         ):
             memory.run({"x": x})
+        with pytest.raises(InvalidArgumentError, match="values are reported of executions with"):
+            model.run({"x": x}, debug=print)
 
 
 # Odd networks

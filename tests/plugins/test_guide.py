@@ -178,6 +178,10 @@ def test_memory_is_acquired_before_an_execution_and_released_after_it(
         backend.calls.clear()
         np.testing.assert_array_equal(model(floats(1, 3)), floats(3, 5))
         assert backend.calls == ["acquire", "execute", "release"]
+    bound = model.bind({"x": floats(1, 3)})
+    backend.calls.clear()
+    bound()
+    assert backend.calls == ["acquire", "execute", "release"]
 
 
 def test_a_workload_is_made_from_the_operation_and_the_infos_of_its_tensors(

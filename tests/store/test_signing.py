@@ -48,8 +48,7 @@ def rfc_key(folder: Path) -> Path:
     """The private key of RFC 8032's first test, in the structure of RFC 8410, section 7."""
     path = folder / "rfc.pem"
     prefix = bytes.fromhex("302e020100300506032b657004220420")
-    secret = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
-    path.write_text(pem("PRIVATE KEY", prefix + secret))
+    path.write_text(pem("PRIVATE KEY", prefix + RFC_SECRET))
     return path
 
 
@@ -60,10 +59,11 @@ def test_the_public_key_is_that_of_rfc_8032(tmp_path: Path) -> None:
 def test_what_is_signed_begins_with_its_purpose(tmp_path: Path) -> None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    expected = Ed25519PrivateKey.from_private_bytes(RFC_SECRET).sign(
-        b"armpy compiled model 2\0" + MESSAGE
-    )
+    key = Ed25519PrivateKey.from_private_bytes(RFC_SECRET)
+    expected = key.sign(b"armpy compiled model 2\0" + MESSAGE)
     assert sign(MESSAGE, rfc_key(tmp_path)).signature == expected  # Ed25519 has no randomness
+    with pytest.raises(WrongSignatureError, match="has not made this signature"):
+        verify(MESSAGE, FileSignature(RFC_PUBLIC, key.sign(MESSAGE)))
 
 
 def test_a_signature_is_right_for_its_message_alone(key_file: Path) -> None:

@@ -224,6 +224,13 @@ def test_a_loop_is_stopped_however_it_is_executed(way: str) -> None:
                 burst.compute(execution)
 
 
+def test_a_time_of_0_stops_a_loop_at_its_first_turn() -> None:
+    execution = endless()
+    execution.set_loop_timeout(0)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0.*within 0 s"):
+        execution.compute()
+
+
 def test_times_above_the_maximum_stand_for_it(caplog: pytest.LogCaptureFixture) -> None:
     execution = endless()
     execution.set_loop_timeout(MAXIMUM_LOOP_TIMEOUT_NS + 1)

@@ -121,6 +121,18 @@ def test_a_constant_is_uploaded_once_for_any_number_of_executions(
     assert elements(output) == [6, 6, 6, 6]
 
 
+def test_a_released_arena_gives_its_memory_back_and_no_more_tensors(
+    device: Device, factory: DeviceHandleFactory
+) -> None:
+    arena = factory.create_arena(128)
+    assert arena is not None
+    assert device.allocated_bytes == 128
+    arena.release()
+    assert device.allocated_bytes == 0
+    with pytest.raises(BackendError, match="the arena was released"):
+        arena.create_tensor_handle(INFO, (0, 1), 0)
+
+
 def test_an_arena_of_the_application_s_memory_is_used_where_it_lies(device: Device) -> None:
     class Counting(DefaultAllocator):
         def __init__(self) -> None:
@@ -203,6 +215,9 @@ def test_a_file_s_memory_is_used_at_any_offset_of_whole_elements(
     output = factory.import_memory(INFO, memory, write=True)
     workload(device).execute([source, source], [output])
     assert np.frombuffer(os.pread(descriptor, 16, offset), np.float32).tolist() == [0, 2, 4, 6]
+    factory.unimport(output)
+    with pytest.raises(ValueError, match="reshape"):
+        output.map()
     short = ExternalMemory(
         MemorySource.SHARED_MEMORY, 16, file_descriptor=descriptor, offset_bytes=offset + 4
     )
