@@ -159,10 +159,7 @@ def _with_edges(value: Any) -> Any:
     if not isinstance(value, torch.Tensor) or not value.numel():
         return value
     edges = torch.tensor(EDGES if value.is_floating_point() else [0, 1, -1, 7, -8, 2])
-    flat = value.detach().clone().reshape(-1)
-    shift = value.dim() + 1
-    chosen = edges.roll(shift).repeat(1 + flat.numel() // len(edges))[: flat.numel()]
-    return chosen.to(value.dtype).reshape(value.shape)
+    return _repeated(edges.roll(value.dim() + 1), value)
 
 
 def _large(value: Any) -> Any:
@@ -170,9 +167,13 @@ def _large(value: Any) -> Any:
     if not isinstance(value, torch.Tensor) or value.dtype not in (torch.int32, torch.int64):
         return value
     numbers = [number for number in LARGE if abs(number) <= torch.iinfo(value.dtype).max]
-    shift = value.dim()
-    chosen = torch.tensor(numbers, dtype=value.dtype).roll(shift).repeat(1 + value.numel())
-    return chosen[: value.numel()].reshape(value.shape)
+    return _repeated(torch.tensor(numbers, dtype=value.dtype).roll(value.dim()), value)
+
+
+def _repeated(numbers: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Numbers again and again, in a tensor's type and shape."""
+    chosen = numbers.repeat(1 + value.numel() // len(numbers))[: value.numel()]
+    return chosen.to(value.dtype).reshape(value.shape)
 
 
 def _near_zero(value: Any) -> Any:
