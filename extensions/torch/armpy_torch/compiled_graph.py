@@ -96,7 +96,7 @@ class CompiledGraph:
         self._is_refused = False  # wholly
         self._rebuilds = 0
         self._verifies = options.verify and whole is None
-        self._unverified: dict[Key, Program] = {}
+        self._unverified: dict[Key, int] = {}  # ids of programs
         self._verified_sizes: Counter[int] = Counter()  # by program's id
         if whole is not None:  # its views are not seen outside of the whole graph
             return
@@ -127,7 +127,7 @@ class CompiledGraph:
             program.written and self._graph.overlaps(arguments, program.written)
         ):
             try:
-                if self._unverified and self._unverified.get(key) is program:
+                if self._unverified and self._unverified.get(key) == id(program):
                     return self._verified(key, program, arguments)
                 return program.run(arguments)
             except RefusedElementsError as error:  # most are PyTorch's as well, which it raises
@@ -160,10 +160,11 @@ class CompiledGraph:
             [*expected, *(arguments[number] for number in written)],
         )
         with compile_lock:
-            if self._unverified.get(key) is program:
-                del self._unverified[key]
-            if text and self._programs.get(key) is program:  # another thread may have rejected it
-                self._reject(text, before)
+            if self._programs.get(key) is program:  # another thread may have rejected it
+                if text:
+                    self._reject(text, before)
+                else:
+                    self._unverified.pop(key, None)
         return expected
 
     def _reject(self, text: str, arguments: Sequence[Argument]) -> None:
@@ -180,8 +181,8 @@ class CompiledGraph:
         self._refusal = UnimplementedError(
             "armpy's results differ from PyTorch's", where=blamed, actual=text
         )
+        # Not `_unverified`: another thread may have looked up a program, but not run it yet.
         self._programs.clear()
-        self._unverified.clear()
         self._parts.clear()
         warnings.warn(
             f"{self._title} runs in PyTorch: {_text(self._refusal)}", RuntimeWarning, stacklevel=2
@@ -236,7 +237,7 @@ class CompiledGraph:
         """Keep a size's program, whose first call is compared if those of few sizes were."""
         if self._verifies and self._verified_sizes[id(program)] < _VERIFIED_SIZES:
             self._verified_sizes[id(program)] += 1
-            self._unverified[key] = program
+            self._unverified[key] = id(program)
         self._programs[key] = program  # last: other threads read it without the lock
 
     def _new_program(self, arguments: Sequence[Argument]) -> Program:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeAlias
 
 import pytest
@@ -14,7 +15,9 @@ from torch import nn  # noqa: E402
 
 import armpy_torch  # noqa: E402
 from armpy_testing.models.torch_models import MODELS, built  # noqa: E402
+from armpy_torch import compiled_graph  # noqa: E402
 from armpy_torch.preparation import converters  # noqa: E402
+from armpy_torch.verification import differing_operators  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch and its exporter, about themselves
 
@@ -221,12 +224,26 @@ def test_a_wrong_conversion_is_found_by_the_first_call(monkeypatch: pytest.Monke
     monkeypatch.setattr(relu, "onnx_function", magnitude.onnx_function)
     values = -torch.ones(3)
     fast = compiled(lambda x: torch.relu(x) + x, verify=True)
-    with pytest.warns(RuntimeWarning, match=r"runs in PyTorch: aten.relu.default .*1.0 at \(0,\)"):
-        assert_equal(fast(values), values)
+    calls: list[Future[Tensor]] = []
+
+    def call_meanwhile(*arguments: Any) -> list[str]:
+        calls.append(threads.submit(torch.no_grad()(fast), values))
+        wait(calls, 0.5)  # the call itself may wait for the rejection
+        return differing_operators(*arguments)
+
+    monkeypatch.setattr(compiled_graph, "differing_operators", call_meanwhile)
+    expected = r"runs in PyTorch: aten.relu.default .*1.0 at \(0,\)"
+    with ThreadPoolExecutor(1) as threads:
+        with pytest.warns(RuntimeWarning, match=expected):
+            assert_equal(fast(values), values)
+        assert_equal(calls[0].result(), values)
     assert_equal(fast(values), values)
     assert new_reports(1)[0].placements == ()
     unverified = compiled(lambda x: torch.relu(x) + x, verify=False)
     assert_equal(unverified(values), torch.zeros(3))
+    verified = compiled(lambda x: torch.relu(x) + x, verify=True)
+    assert_equal(verified(-values), -2 * values)
+    assert_equal(verified(values), torch.zeros(3))  # no longer compared
 
 
 def test_fused_layers_of_transformers_run_on_armpy() -> None:
