@@ -400,7 +400,9 @@ def convert(
     node = Node(build, data, inputs)
     is_half = any(value.info.data_type in HALVES for value in node.values)
     rounds = operator.rounds_once and is_half
-    converted = operator.convert(widened(node) if rounds else node)
+    # Infinities and NaNs that a file's numbers give are its own.
+    with np.errstate(all="ignore"):
+        converted = operator.convert(widened(node) if rounds else node)
     outputs = [converted] if isinstance(converted, Value) else list(converted)
     if rounds:
         types = [None if value is None else value.info.data_type for value in inputs]

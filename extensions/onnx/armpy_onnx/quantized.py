@@ -116,8 +116,7 @@ def real_elements(node: Node, index: int) -> Array | None:
     if value is None or value.data is None:
         return None
     # Doubles beyond float32 are infinite scales, which the callers handle.
-    with np.errstate(over="ignore"):
-        return node.numbers(index).astype(np.float32)
+    return node.numbers(index).astype(np.float32)
 
 
 def unpacked(packed: Array, bits: int) -> Array:
@@ -161,8 +160,7 @@ def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) 
         real = real_elements(node, index)
         assert real is not None
         limits = np.iinfo(np.int32)
-        with np.errstate(all="ignore"):
-            wide = np.nan_to_num(np.rint(real.reshape(-1).astype(np.float64) / steps))
+        wide = np.nan_to_num(np.rint(real.reshape(-1).astype(np.float64) / steps))
         data = np.clip(wide, limits.min, limits.max).astype(np.int32)
     axis = None if weights.axis is None else 0
     of_sums = Quantization(tuple(steps.tolist()), (0,) * len(steps), axis)

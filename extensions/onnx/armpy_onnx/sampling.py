@@ -118,8 +118,7 @@ def positions(axis: AxisScaling, transformation: Transformation) -> Float64Array
     -----
     In float32, as scales are: 6.5 / 1.3 is to be 5.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        places = transformation(np.arange(axis.out_size, dtype=np.float32), axis)
+    places = transformation(np.arange(axis.out_size, dtype=np.float32), axis)
     require(np.isfinite(places).all(), "the scale or region overflows", expected="finite positions")
     return places.astype(np.float64)
 

@@ -273,3 +273,9 @@ def test_constant_weights_of_bytes_make_a_plain_lstm(per_channel: bool) -> None:
 def test_wrong_operands_name_the_node(case: NodeCase, message: str) -> None:
     with pytest.raises(ParserError, match=f"com.microsoft.*{message}"):
         run_armpy(case)
+
+
+def test_scales_that_overflow_give_no_warning() -> None:
+    image = [_bytes(1, 2, 6, 6), _number(1e-45), _point(3), _number(3e38), _point(99)]
+    case = _case("QLinearGlobalAveragePool", image, [(_UINT8, 4)], channels_last=0)
+    np.testing.assert_array_equal(run_armpy(case)[0], 99)

@@ -115,8 +115,7 @@ def _by_matrix(node: Node, frames: Value, window: Value | None, bins: int) -> Va
     angles = 2 * np.pi / length * turns
     rows = np.stack((np.cos(angles), -np.sin(angles)), axis=1).reshape(2 * bins, length)
     if window is not None and window.data is not None and window.data.dtype.kind == "f":
-        with np.errstate(all="ignore"):  # a window of infinities is the model's own
-            rows, window = rows * window.data, None
+        rows, window = rows * window.data, None
     weights = node.like(frames, rows)
     if window is not None:
         weights = binary(node, BinaryOperation.MUL, weights, window)
@@ -153,9 +152,8 @@ def _mel_weight_matrix(node: Node) -> Value:
         )
     left, middle, right = points[:-2], points[1:-1], points[2:]
     at = np.arange(bins)[:, np.newaxis]
-    with np.errstate(all="ignore"):
-        rising = np.where(middle > left, (at - left) / (middle - left), 1.0)
-        falling = (right - at) / (right - middle)
+    rising = np.where(middle > left, (at - left) / (middle - left), 1.0)
+    falling = (right - at) / (right - middle)
     rises = (at >= left) & (at <= middle)
     falls = (at >= middle) & (at < right)
     matrix = np.where(falls, falling, np.where(rises, rising, 0.0))
