@@ -99,3 +99,10 @@ def quantized(
 ) -> TensorInfo:
     """A tensor of a quantised type."""
     return TensorInfo(shape, data_type, Quantization.per_tensor(scale, zero_point))
+
+
+def quantized_bytes(
+    shape: tuple[int, ...] | None, data_type: DataType, scale: float, zero: int
+) -> TensorInfo:
+    """The same with a zero point that is counted from the type's lowest number."""
+    return quantized(shape, data_type, scale, data_type.integer_range[0] + zero)

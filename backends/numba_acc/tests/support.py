@@ -125,6 +125,12 @@ def graph_of(network: Network | Graph) -> Graph:
     return network.build() if isinstance(network, Network) else network
 
 
+def program_of(network: Network | Graph, isa: Isa = ISAS[0]) -> Program:
+    """What a network is compiled to as one region."""
+    graph = graph_of(network)
+    return lower_region(SubgraphView.of(graph, graph.layers), isa)
+
+
 def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_threads: int) -> None:
     """Run every command of a program in shares, as threads claim them: the last ones first."""
     addresses = kernel_addresses(program.kernels, isa)

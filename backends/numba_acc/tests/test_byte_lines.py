@@ -7,16 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from armpy_numba_acc.packing.lines import fitted_lines
-from armpy_numba_acc.passes.region import lower_region
 
-from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.graph import SubgraphView
+from armpy import DataType, Network, ops
 from armpy.ops.tolerance import EXACT
 
+from .one_layer import quantized_bytes
 from .support import (
-    ISAS,
     check_against_reference,
     isas_of_this_test,
+    program_of,
     run_reference,
 )
 
@@ -41,31 +40,25 @@ STEPS: list[Step] = [
 ]
 
 
-def quantized(shape: tuple[int, ...] | None, kind: DataType, scale: float, zero: int) -> TensorInfo:
-    low = kind.integer_range[0]
-    return TensorInfo(shape, kind, quantization=Quantization.per_tensor(scale, low + zero))
-
-
 def network_of(
     steps: Sequence[Step], kind: DataType, shape: tuple[int, ...] = (CHANNELS,)
 ) -> Network:
     """Steps after each other, on every byte in each channel."""
     random, network = np.random.default_rng(3), Network()
-    value = network.input("x", quantized((256, CHANNELS), kind, 0.0625, 127))
+    value = network.input("x", quantized_bytes((256, CHANNELS), kind, 0.0625, 127))
     for operation, is_first, scale, out_scale, activation in steps:
-        info = quantized(shape, kind, scale, 40)
+        info = quantized_bytes(shape, kind, scale, 40)
         stored = random.integers(*kind.integer_range, shape, kind.dtype, endpoint=True)
         constant = network.constant(stored, data_type=kind, quantization=info.quantization)
         operands = (constant, value) if is_first else (value, constant)
         layer = ops.ElementwiseBinary(operation, activation=activation)
-        value = network.add(layer, *operands, output=quantized(None, kind, out_scale, 120))
+        value = network.add(layer, *operands, output=quantized_bytes(None, kind, out_scale, 120))
     network.output("y", value)
     return network
 
 
 def kernels_of(network: Network) -> list[str]:
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(network)
     return [kernel.name for kernel in program.kernels if kernel.name != "flip"]
 
 
@@ -108,7 +101,7 @@ def test_sums_whose_ties_are_rounded_either_way_need_no_line() -> None:
 
 def test_a_tensor_that_others_read_too_is_written() -> None:
     network = Network()
-    info = quantized((256, CHANNELS), S8, 0.1, 128)
+    info = quantized_bytes((256, CHANNELS), S8, 0.1, 128)
     constant = network.constant(
         np.arange(CHANNELS, dtype=np.int8), data_type=S8, quantization=info.quantization
     )

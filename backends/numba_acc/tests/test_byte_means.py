@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.passes.region import lower_region
 
-from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.graph import SubgraphView
+from armpy import DataType, Network, TensorInfo, ops
 from armpy.ops.operation import Operation
 from armpy.ops.tolerance import EXACT
 
-from .support import ISAS, check_against_reference, isas_of_this_test, run_reference
+from .one_layer import quantized_bytes
+from .support import check_against_reference, isas_of_this_test, program_of, run_reference
 
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
 FLOATS = TensorInfo(None, DataType.FLOAT32)
@@ -26,27 +25,25 @@ POOLS = {
 }
 
 
-def quantized(shape: tuple[int, ...] | None, kind: DataType, scale: float, zero: int) -> TensorInfo:
-    low = kind.integer_range[0]
-    return TensorInfo(shape, kind, quantization=Quantization.per_tensor(scale, low + zero))
-
-
-def network_of(pool: Operation, kind: DataType, scale: float, out_scale: float) -> Network:
+def network_of(
+    pool: Operation, kind: DataType, scale: float, out_scale: float, factor: float = 0.0371
+) -> Network:
     network = Network()
-    x = network.input("x", quantized(SHAPE, kind, scale, 120))
+    x = network.input("x", quantized_bytes(SHAPE, kind, scale, 120))
     value = network.add(pool, network.add(ops.Dequantize(), x, output=FLOATS))
     if pool is POOLS["sum"]:
-        factor = network.constant(np.array(0.0371, np.float32))
+        number = network.constant(np.array(factor, np.float32))
         value = network.add(ops.Reshape((2, 40)), value)
-        value = network.add(ops.ElementwiseBinary(ops.BinaryOperation.MUL), value, factor)
+        value = network.add(ops.ElementwiseBinary(ops.BinaryOperation.MUL), value, number)
     to_even = ops.Quantize(rounds_to_even=True)
-    network.output("y", network.add(to_even, value, output=quantized(None, kind, out_scale, 101)))
+    network.output(
+        "y", network.add(to_even, value, output=quantized_bytes(None, kind, out_scale, 101))
+    )
     return network
 
 
 def adds_integers(network: Network) -> bool:
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(network)
     return any(info.kernel.startswith("pooling_u8") for info in program.infos)
 
 
@@ -72,3 +69,10 @@ def test_floats_are_averaged_where_sums_are_ties(kind: DataType) -> None:
     network = network_of(PLAIN, kind, 0.25, 0.25)
     assert not adds_integers(network)
     check(network, kind)
+
+
+@pytest.mark.parametrize("factor", [1e38, np.inf])
+def test_floats_are_added_up_where_factors_overflow(factor: float) -> None:
+    network = network_of(POOLS["sum"], U8, 1.0, 0.0291, factor)
+    assert not adds_integers(network)
+    check(network, U8)

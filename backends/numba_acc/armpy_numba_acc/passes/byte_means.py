@@ -167,6 +167,7 @@ def _windows_of(layer: Layer) -> Windows | None:
     return Windows((outer, count, 1, inner), (outer, 1, 1, inner), (count, 1), (1, 1), (1, 1), 0, 0)
 
 
+@np.errstate(all="ignore")  # no byte is equal to a NaN
 def _kernel_scale(layers: Sequence[Layer], windows: Windows) -> float | None:
     """The scale with which the kernel gives the layers' bytes for all sums; None if none does."""
     if windows.shape[3] < _LEAST_CHANNELS or not 0 < windows.num_taps <= MOST_ELEMENTS:

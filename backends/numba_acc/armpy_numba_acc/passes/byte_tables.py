@@ -76,12 +76,9 @@ def find_byte_functions(
         if root is None:
             continue
         layers = tuple(sorted(members, key=order.__getitem__))
-        gone = {layer}
-        for member in reversed(layers[:-1]):
-            if member.output not in outside and gone.issuperset(view.consumers[member.output]):
-                gone.add(member)
-        used.update(gone)
-        functions[layer] = ByteFunction(layers, tuple(m for m in layers if m in gone), root)
+        absorbed = _absorbed(view, layers, outside)
+        used.update(absorbed)
+        functions[layer] = ByteFunction(layers, tuple(m for m in layers if m in absorbed), root)
     return functions
 
 
@@ -107,17 +104,32 @@ def _with_makers(
             if len(members) > 1:
                 layers, root = set(members), next(iter(reads))
             # What others need is computed anyhow.
-            ready = [
-                maker
-                for maker in ready
-                if maker.output not in outside and members.issuperset(view.consumers[maker.output])
-            ]
+            absorbed = _absorbed(view, sorted(members, key=order.__getitem__), outside)
+            ready = [maker for maker in ready if _is_read_by(view, maker, absorbed, outside)]
         if not ready:
             break
         maker = max(ready, key=order.__getitem__)
         members.add(maker)
         reads = (reads - {maker.output}) | set(_reads(maker) or ())
     return layers, root
+
+
+def _absorbed(
+    view: SubgraphView, layers: Sequence[Layer], outside: Collection[Value]
+) -> set[Layer]:
+    """The last of some layers, and those whose outputs nothing but these reads."""
+    absorbed = {layers[-1]}
+    for layer in reversed(layers[:-1]):
+        if _is_read_by(view, layer, absorbed, outside):
+            absorbed.add(layer)
+    return absorbed
+
+
+def _is_read_by(
+    view: SubgraphView, layer: Layer, readers: set[Layer], outside: Collection[Value]
+) -> bool:
+    """Return whether no others read a layer's output."""
+    return layer.output not in outside and readers.issuperset(view.consumers[layer.output])
 
 
 def _reads(layer: Layer) -> Sequence[Value] | None:

@@ -129,7 +129,7 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
     byte_means = find_byte_means(view, absorbed)
     groups: list[ByteFunction | ByteMean | ElementwiseChain]
     groups = [*byte_functions.values(), *byte_means.values()]
-    chains = find_chains(view, absorbed | {layer for group in groups for layer in group.absorbed})
+    chains = find_chains(view, absorbed | _computed_inside(view, groups))
     joined = absorbed | _computed_inside(view, [*groups, *chains.values()])
     bfloat16 = find_bfloat16(view, choices, fusions, chains) if choices.isa.is_relaxed else ()
     emitter = make_emitter(Arrangement(fusions, bfloat16, find_joins(view), views))
@@ -162,19 +162,20 @@ def _computed_inside(
     view: SubgraphView, groups: Sequence[ByteFunction | ByteMean | ElementwiseChain]
 ) -> set[Layer]:
     """Layers that are only needed where others are computed with them."""
-    group_of = {layer: group for group in groups for layer in group.absorbed}
+    groups_of = {layer: [group] for group in groups for layer in group.absorbed}
+    members = {layer for group in groups for layer in group.layers}.difference(groups_of)
     outside = set(view.outputs)
-
-    def is_inside(layer: Layer) -> bool:
+    # Readers first: what only layers inside read is inside as well.
+    for layer in reversed([layer for layer in view.layers if layer in members]):
         readers = view.consumers.get(layer.output, ())
-        groups_with_it = [group_of[r] for r in readers if r in group_of]
-        return (
+        of_readers = [group for reader in readers for group in groups_of.get(reader, ())]
+        if (
             layer.output not in outside
-            and len(groups_with_it) == len(readers)
-            and all(layer in group.layers for group in groups_with_it)
-        )
-
-    return {*group_of, *(m for group in groups for m in group.layers if is_inside(m))}
+            and groups_of.keys() >= set(readers)
+            and all(layer in group.layers for group in of_readers)
+        ):
+            groups_of[layer] = of_readers
+    return set(groups_of)
 
 
 def _lower_byte_chain(emitter: Emitter, chain: Sequence[Layer]) -> None:
