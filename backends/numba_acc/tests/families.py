@@ -12,15 +12,14 @@ import numpy as np
 from armpy_numba_acc import kernels
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.graph import Graph, SubgraphView
+from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy_conformance.case import Case
 from armpy_conformance.cases import all_case_templates, by_hand
 
-from .support import graph_of
+from .support import program_of
 
 Given: TypeAlias = tuple[Network | Graph, dict[str, Array]]
 """A network, and inputs for it."""
@@ -191,8 +190,7 @@ def family_network(family: str) -> Given:
 
 def kernels_of(network: Network | Graph, isa: Isa) -> tuple[Kernel, ...]:
     """What a network is compiled to."""
-    graph = graph_of(network)
-    return lower_region(SubgraphView.of(graph, graph.layers), isa).kernels
+    return program_of(network, isa).kernels
 
 
 @cache

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from armpy_numba_acc.kernels import elementwise
 from armpy_numba_acc.llvm.compiler import compile_assembly
-from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.isa import Isa, make_isa
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import Network, ops
-from armpy.graph import SubgraphView, Value
+from armpy.graph import Value
 from armpy.ops import ActivationFunction, BinaryOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -20,6 +18,7 @@ from .support import (
     ISAS,
     check_against_reference,
     isas_of_this_test,
+    program_of,
     run_compiled,
     run_reference,
 )
@@ -91,8 +90,7 @@ def network_of(build: Build, shape: tuple[int, ...] = (2, 3, 5, 19)) -> Network:
 @pytest.mark.parametrize(("build", "num_commands"), CASES, ids=lambda c: getattr(c, "__name__", c))
 def test_chains_are_one_command_and_equal_the_reference(build: Build, num_commands: int) -> None:
     network = network_of(build)
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), host_isas()[0])
+    program = program_of(network)
     assert program.num_commands == num_commands
     feeds = {"x": np.random.default_rng(1).normal(size=(2, 3, 5, 19)).astype(np.float32) * 3}
     expected = run_reference(network, feeds)
@@ -113,8 +111,7 @@ def halves(network: Network) -> None:
 def test_a_chain_of_float16_is_one_command_and_rounds_after_each_layer(isa: Isa) -> None:
     network = Network()
     halves(network)
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), isa)
+    program = program_of(network, isa)
     assert len(program.infos) == 1
     random = np.random.default_rng(5)
     bits = random.integers(0, 1 << 16, (2, 3, 333)).astype(np.uint16)
@@ -148,8 +145,7 @@ def test_sums_become_floats_and_bytes_in_a_command_each(isa: Isa) -> None:
     )
     stored = TensorInfo(None, DataType.UNSIGNED8)
     network.output("stored", network.add(ops.Cast(), steps, output=stored))
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), isa)
+    program = program_of(network, isa)
     assert program.num_commands == 2
     x = np.array([[-3, 0.25, 0.75], [127.4, 127.8, np.nan]], np.float32)
     feeds = {"sums": sums, "scale": np.array([0.5], np.float32), "x": x}

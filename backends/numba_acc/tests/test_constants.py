@@ -6,19 +6,16 @@ import tracemalloc
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
-from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program import constant_pool
 from armpy_numba_acc.program.offered import offer_constants
-from armpy_numba_acc.program.program import Program
 
 import armpy
 from armpy import Network, RuntimeOptions
-from armpy.graph import SubgraphView
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
 from armpy_testing.models.networks import ADD, f32
 
-from .support import run_compiled
+from .support import program_of, run_compiled
 
 SLACK_BYTES = 64
 """That kernels may read after the last one."""
@@ -32,11 +29,6 @@ def matrices(*weights: Array) -> Network:
         value = net.add(FullyConnected(), value, net.constant(matrix))
     net.output("y", value)
     return net
-
-
-def program_of(network: Network) -> Program:
-    graph = network.build()
-    return lower_region(SubgraphView.of(graph, graph.layers), host_isas()[0])
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import Network, ops
-from armpy.graph import SubgraphView
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
-from .support import ISAS
+from .support import program_of
 
 
 def test_registers_are_filled_with_several_pixels() -> None:
@@ -26,7 +24,6 @@ def test_registers_are_filled_with_several_pixels() -> None:
     net.output(
         "y", net.add(operation, image, weights, output=TensorInfo(None, DataType.QASYMM_S8, scale))
     )
-    graph = net.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(net)
     (kernel,) = (kernel for kernel in program.kernels if kernel.name == "depthwise_u8")
     assert kernel.parameters[0] != 8

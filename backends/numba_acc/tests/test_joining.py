@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.graph import SubgraphView
 from armpy.model import Model
 from armpy_testing.preparations import ORDINARY_PROGRAMS
 
-from .support import ISAS, check_against_reference
+from .support import ISAS, check_against_reference, program_of
 
 NEGATE = ops.ElementwiseUnary(ops.UnaryOperation.NEG)
 
@@ -43,8 +41,7 @@ def test_a_concatenated_tensor_is_written_to_where_it_is(axis: int, is_read_agai
     random = np.random.default_rng(0)
     given = {name: random.normal(size=(3, 3)).astype(np.float32) for name in ("past", "x")}
     check_against_reference(network, given, ISAS[0])
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(network)
     assert ("copy" in {kernel.name for kernel in program.kernels}) == (is_read_again or not axis)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from armpy_numba_acc.passes.late_products import with_late_products
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView
 
-from .support import ISAS, check_against_reference
+from .support import ISAS, check_against_reference, program_of
 
 ADD = ops.BinaryOperation.ADD
 MORE_CHANNELS = ops.Pad(pad_list=((0, 0), (0, 0), (0, 0), (0, 4)))
@@ -25,8 +24,7 @@ def test_shortcut_of_blazeface_is_added_by_the_convolution_in_front_of_it(is_fir
     shortcut = network.add(MORE_CHANNELS, x)
     summands = (product, shortcut) if is_first else (shortcut, product)
     network.output("y", network.add(ops.ElementwiseBinary(ADD), *summands))
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(network)
     assert [info.operation for info in program.infos] == ["Pad", "Convolution2d"]
     image = np.random.default_rng(1).normal(size=(1, 6, 8, 24)).astype(np.float32)
     check_against_reference(network, {"x": image}, ISAS[0])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.errors import InvalidArgumentError
-from armpy.graph import SubgraphView, Value
+from armpy.graph import Value
 
 from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,
+    program_of,
     random_array,
     run_compiled,
 )
@@ -33,8 +33,7 @@ def test_parts_of_a_joined_tensor_are_written_in_place(isa: str) -> None:
     network.output("turned", network.add(ops.Tile(multiples=(1, 2, 1)), turned))
     inputs = {"x": random_array(x.info)}
     check_against_reference(network, inputs, ISAS[ISA_NAMES.index(isa)])
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[ISA_NAMES.index(isa)])
+    program = program_of(network, ISAS[ISA_NAMES.index(isa)])
     labels = [info.label for info in program.infos]
     assert not any(label.startswith("Concat") for label in labels), labels
 
@@ -72,8 +71,7 @@ def test_parts_that_lie_side_by_side_are_read_and_written_where_they_are(isa: st
         "z", network.add(ops.ReverseV2(axes=(1,)), network.add(ops.Concat(0), *reshaped))
     )
     check_against_reference(network, {"x": random_array(x.info)}, ISAS[ISA_NAMES.index(isa)])
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[ISA_NAMES.index(isa)])
+    program = program_of(network, ISAS[ISA_NAMES.index(isa)])
     owners = [info.title.partition(" ")[0] for info in program.infos if not info.part]
     # Each part once into the joined tensor, and of the reshaped ones what the caller gave.
     assert sorted(owners) == sorted(

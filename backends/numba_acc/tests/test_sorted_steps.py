@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.sorted_steps import sorted_lines
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import Network, ops
-from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 
-from .support import PRODUCT_ISAS, check_against_reference, run_compiled
+from .support import PRODUCT_ISAS, check_against_reference, program_of, run_compiled
 from .test_weighted_u8 import (
     SYMM,
     Case,
@@ -59,8 +57,7 @@ def product(weights: Array, sign: int) -> tuple[Network, dict[str, Array]]:
 
 def kernels_of(net: Network, isa: Isa) -> set[str]:
     """Names of the kernels that a network is compiled to."""
-    graph = net.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), isa)
+    program = program_of(net, isa)
     return {kernel.name for kernel in program.kernels}
 
 

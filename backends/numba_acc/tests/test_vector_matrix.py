@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.graph import SubgraphView, Value
+from armpy.graph import Value
 
 from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,
+    program_of,
     random_array,
     run_compiled,
     run_reference,
@@ -97,8 +97,7 @@ def test_a_window_as_large_as_the_image_is_one_vector(kind: DataType) -> None:
     expected = run_reference(network, inputs)
     for isa in (ISAS[0], ISAS[-1]):
         check_against_reference(network, inputs, isa, expected)
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(network)
     names = {kernel.name for kernel in program.kernels} - {"copy", "flip"}
     assert all(name.startswith("vector_") for name in names), names
 

@@ -14,6 +14,7 @@ from armpy.types import DataLayout
 from .support import (
     ISAS,
     check_against_reference,
+    program_of,
     random_array,
 )
 
@@ -38,8 +39,7 @@ def network_of(
 def test_slices_of_padding_are_not_multiplied() -> None:
     operation = ops.Convolution3d(padding=((1, 1), (0, 0), (0, 0)))
     network, inputs = network_of(operation, (2, 4, 5, 6, 8), (9, 3, 1, 1, 8))
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(network)
     # Of each volume, two slices of four see two slices; nothing is copied.
     assert [info.part for info in program.infos] == [""] * 6
     operations = [info.num_operations for info in program.infos]
@@ -56,8 +56,7 @@ def test_what_follows_is_computed_with_each_volume_of_a_batch() -> None:
     total = network.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), convolved, value)
     network.output("y", network.add(ops.Activation(ops.ActivationFunction.RELU), total))
     inputs = {"x": random_array(info), "w": random_array(TensorInfo((8, 3, 3, 3, 8), F32), 2)}
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    program = program_of(network)
     products = [info for info in program.infos if info.num_operations]
     # Sum and clamp have no commands of their own.
     assert [(info.operation, info.part) for info in products][-3:] == [("Convolution3d", "")] * 3

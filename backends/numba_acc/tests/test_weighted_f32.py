@@ -26,6 +26,7 @@ from armpy.ops.shapes import PaddingSpec
 from .support import (
     ISAS,
     check_against_reference,
+    program_of,
     random_array,
     run_in_turn,
     run_reference,
@@ -101,8 +102,7 @@ def isas_for(name: str) -> list[Isa]:
 
 def kernels_of(network: Network, isa: Isa) -> set[str]:
     """Families of kernels that a network is computed by."""
-    graph = network.build()
-    program = lower_region(SubgraphView.of(graph, graph.layers), isa)
+    program = program_of(network, isa)
     return {kernel.name for kernel in program.kernels}
 
 
