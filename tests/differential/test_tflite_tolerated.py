@@ -210,11 +210,6 @@ def options_of_another_operator() -> TfliteModel:
 
 
 @odd
-def softmax_with_options_of_another_operator() -> TfliteModel:
-    return unary("SOFTMAX", options={}, options_table="SubOptions")
-
-
-@odd
 def softmax_without_options() -> TfliteModel:
     return unary("SOFTMAX")
 
@@ -327,6 +322,151 @@ def positions_of_another_type_than_the_output() -> TfliteModel:
     y = graph.tensor("y", (2,), "INT32")
     axis = graph.tensor("a", (), "INT32", data=np.array(1, np.int32))
     graph.operator("ARG_MAX", [x, axis], [y], {"output_type": "INT64"})
+    graph.outputs(y)
+    return model
+
+
+def between_scales(
+    operator: str,
+    output: dict[str, Any],
+    shape: tuple[int, ...] = (1, 4, 4, 1),
+    operand: list[int] | None = None,
+    options: dict[str, OptionValue] | None = None,
+    **source: Any,
+) -> TfliteModel:
+    """A model of one operator on bytes, with a scale for its input and for its output."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", shape, "INT8", **source), graph.tensor("y", shape, "INT8", **output)
+    numbers = operand or []
+    constant = graph.tensor("c", (len(numbers),), "INT32", data=numbers)
+    graph.operator(operator, [x, constant][: 1 + bool(numbers)], [y], options or {})
+    graph.inputs(x)
+    graph.outputs(y)
+    return model
+
+
+FINE: dict[str, Any] = {"scale": 0.25, "zero_point": 3}
+COARSE: dict[str, Any] = {"scale": 0.5, "zero_point": 1}
+
+
+@odd
+def moved_to_another_scale() -> TfliteModel:
+    return between_scales("GATHER", FINE, operand=[0, 0], **COARSE)
+
+
+@odd
+def moved_from_no_scale_to_one() -> TfliteModel:
+    return between_scales("SPACE_TO_DEPTH", FINE, options={"block_size": 2})
+
+
+@odd
+def moved_from_a_scale_to_none() -> TfliteModel:
+    return between_scales("REVERSE_V2", {}, operand=[1], **COARSE)
+
+
+@odd
+def resized_without_a_scale() -> TfliteModel:
+    return between_scales("RESIZE_BILINEAR", {}, operand=[3, 5])
+
+
+@odd
+def pooled_without_a_scale() -> TfliteModel:
+    return between_scales("MAX_POOL_2D", {}, options={**WINDOW, "filter_width": 2})
+
+
+def of_two(operator: str, *, last: bool = False) -> TfliteModel:
+    """A model of an operator on two tensors of bytes and the condition of a choice."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (3, 3), "INT8", **COARSE)
+    scales: dict[str, Any] = {"scale": 0.75, "zero_point": -2}
+    shape = (3,) if last else (3, 3)
+    other = graph.tensor("o", shape, "INT8", data=bytes(range(9)[: 3 if last else 9]), **scales)
+    y = graph.tensor("y", (3, 3), "INT8", **FINE)
+    mask = graph.tensor("m", (3, 3), "BOOL", data=bytes([1, 0, 0] * 3))
+    graph.operator(operator, [mask, x, other] if "SELECT" in operator else [x, other], [y], {})
+    graph.inputs(x)
+    graph.outputs(y)
+    return model
+
+
+@odd
+def diagonal_of_another_scale() -> TfliteModel:
+    return of_two("MATRIX_SET_DIAG", last=True)
+
+
+@odd
+def choice_between_scales() -> TfliteModel:
+    return of_two("SELECT_V2")
+
+
+@odd
+def largest_of_two_scales() -> TfliteModel:
+    return of_two("MAXIMUM")
+
+
+@odd
+def sum_of_bytes_that_is_declared_as_floats() -> TfliteModel:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (2,), "INT8", scale=0.5)
+    total = graph.tensor("t", (2,), "FLOAT32", scale=0.25)
+    y = graph.tensor("y", (2,), "INT8", scale=0.5)
+    graph.operator("ADD", [x, x], [total], {})
+    graph.operator("ADD", [total, x], [y], {})
+    graph.inputs(x)
+    graph.outputs(y)
+    return model
+
+
+@odd
+def open_size_beside_one_of_0() -> TfliteModel:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (1, 4, 0)), graph.tensor("y", (2, 0, 1))
+    shape = graph.tensor("s", (3,), "INT32", data=[2, 0, -1])
+    graph.operator("RESHAPE", [x, shape], [y], {})
+    graph.inputs(x)
+    graph.outputs(y)
+    return model
+
+
+@odd
+def lstm_of_bytes() -> TfliteModel:
+    """As converters wrote before UNIDIRECTIONAL_SEQUENCE_LSTM."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    random = np.random.default_rng(3)
+    state: dict[str, Any] = {"scale": 0.01, "zero_point": -5}
+    x = graph.tensor("x", (2, 3), "INT8", scale=0.02, zero_point=4)
+    weights = [
+        graph.tensor(
+            f"w{gate}",
+            (4, size),
+            "INT8",
+            scale=0.005,
+            data=random.integers(-127, 128, (4, size)).astype(np.int8),
+        )
+        for gate, size in enumerate((3,) * 4 + (4,) * 4)
+    ]
+    biases = [
+        graph.tensor(f"b{i}", (4,), "INT32", data=random.integers(-9999, 9999, 4)) for i in range(4)
+    ]
+    hidden = graph.tensor("h", (2, 4), "INT8", variable=True, **state)
+    cell = graph.tensor("c", (2, 4), "INT16", scale=2.0**-12, variable=True)
+    y = graph.tensor("y", (2, 4), "INT8", **state)
+    inner = [graph.tensor(f"i{i}", (0,), "INT16", scale=0.001) for i in range(4)]
+    inner.append(graph.tensor("i4", (0,), "INT8", **state))
+    none = [None] * 3
+    graph.operator(
+        "LSTM",
+        [x, *weights, *none, *biases, None, None, hidden, cell],
+        [y],
+        {"fused_activation_function": "TANH", "cell_clip": 1.5},
+        intermediates=inner,
+    )
+    graph.inputs(x)
     graph.outputs(y)
     return model
 

@@ -61,6 +61,17 @@ def test_operators_that_would_read_bits_as_integers_are_refused(operator: str) -
         network_of(model_of(applied(operator)))
 
 
+def test_infinities_get_an_imaginary_part_of_0() -> None:
+    def build(graph: Subgraph, x: Tensor) -> Tensor:
+        y = graph.tensor("y", (2, 3), "COMPLEX64")
+        graph.operator("CAST", [x], [y], {})
+        return y
+
+    with armpy.load(model_of(build, "FLOAT32"), backends=["CpuRef"]) as model:
+        output = model(np.array([[1, np.inf, np.nan]] * 2, np.float32))
+    np.testing.assert_array_equal(output, [[(1, 0), (np.inf, 0), (np.nan, 0)]] * 2)
+
+
 def test_integers_are_no_complex_numbers() -> None:
     with pytest.raises(ParserError, match="does not take complex numbers there"):
         network_of(model_of(applied("MUL"), "UINT64"))

@@ -20,6 +20,7 @@ from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.joining import Concat
+from armpy.ops.movement import BroadcastTo
 from armpy.ops.operation import require
 from armpy.ops.quantizing import BitCast
 from armpy.ops.reshaping import ExpandDims
@@ -148,7 +149,7 @@ def _product(node: BoundOperator) -> Sequence[Value]:
 def _to_complex(node: BoundOperator) -> Sequence[Value]:
     def expand(parts: ComposedOperator) -> Value:
         real = parts.cast(parts.value(0), DataType.FLOAT32)
-        none = parts.layer(ElementwiseBinary(BinaryOperation.SUB), real, real)
+        none = parts.layer(BroadcastTo(parts.shape(0)), parts.constant(np.float32(0)))
         return joined(parts, real, none)
 
     return composed(node, expand)

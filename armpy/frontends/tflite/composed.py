@@ -16,7 +16,7 @@ from armpy.ops.quantizing import BitCast
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 
-_STORED = {
+STORED = {
     DataType.QASYMM_S8: DataType.SIGNED8,
     DataType.QASYMM_U8: DataType.UNSIGNED8,
     DataType.QSYMM_S16: DataType.SIGNED16,
@@ -60,13 +60,13 @@ class ComposedOperator(Layers):
 
     def stored(self, value: Value) -> Value:
         """Stored integers of a quantised value without their scale; itself if it has none."""
-        plain = _STORED.get(value.info.data_type)
+        plain = STORED.get(value.info.data_type)
         return value if plain is None else self.layer(BitCast(plain), value)
 
     def meaning(self, value: Value, like: Value) -> Value:
         """Stored integers with the scale of a value that `stored` was given."""
         info = like.info.with_shape(None)
-        if info.data_type not in _STORED:
+        if info.data_type not in STORED:
             return value
         return self.layer(BitCast(info.data_type), value, output=info)
 

@@ -20,6 +20,7 @@ from armpy.frontends.tflite.signatures import (
     signature_edge,
     tensor_edge,
 )
+from armpy.frontends.tflite.stored_elements import on_stored_elements
 from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs, custom_name
 from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
@@ -30,6 +31,39 @@ from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 _LEFT_OUT = -1
+
+_TYPED_AS_INPUT = frozenset(
+    (
+        "ADD",
+        "ADD_N",
+        "BITWISE_XOR",
+        "CEIL",
+        "DIV",
+        "DYNAMIC_UPDATE_SLICE",
+        "EXP",
+        "EXPAND_DIMS",
+        "FLOOR",
+        "FLOOR_DIV",
+        "FLOOR_MOD",
+        "GATHER",
+        "GATHER_ND",
+        "MATRIX_DIAG",
+        "MATRIX_SET_DIAG",
+        "MAXIMUM",
+        "MINIMUM",
+        "NEG",
+        "POW",
+        "RESIZE_BILINEAR",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "RIGHT_SHIFT",
+        "ROUND",
+        "SQUARED_DIFFERENCE",
+        "SUB",
+        "TOPK_V2",
+        "ZEROS_LIKE",
+    )
+)
+"""Operators whose kernels give their output the type of the first input, whatever the file says."""
 
 
 def parse_tflite(
@@ -300,6 +334,8 @@ class _SubgraphParser:
             self._use_hashtable(operator, inputs, outputs)
             return
         converter = self._converter(operator, inputs, outputs)
+        if operator.name in _TYPED_AS_INPUT:
+            self._follow_input_type(inputs, outputs)
         tensors = [self._tensors[index] for index in outputs]
         name = tensors[0].name if tensors else ""
         if name:
@@ -342,6 +378,14 @@ class _SubgraphParser:
                 raise operator.table.error("the operator does not take complex numbers there")
             return converter
         return CONVERTERS.get(operator.name)
+
+    def _follow_input_type(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Give the first output the type of the first input, as far as both are there."""
+        if not inputs or inputs[0] == _LEFT_OUT or not outputs:
+            return
+        source = self._tensors[inputs[0]]
+        if source.type_name != self._tensors[outputs[0]].type_name and not source.packed_bits:
+            self._tensors.set_type(outputs[0], source.type_name)
 
     def _output_info(self, operator: SubgraphOperator, tensor: Tensor) -> TensorInfo:
         """Return an output's declared info; its shape is inferred if armpy knows the operator."""
@@ -413,7 +457,9 @@ class _SubgraphParser:
                 options = node.table.vector("CustomOptions").tobytes()
                 outputs = composed(node, expansion, options=options)
             else:
-                outputs = _stand_in(node) if converter is None else converter(node)
+                outputs = (
+                    _stand_in(node) if converter is None else on_stored_elements(node, converter)
+                )
             for position, value in node.updates.items():
                 self._update_variable(node, inputs[position], value)
         for value in outputs:

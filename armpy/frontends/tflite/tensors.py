@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,22 @@ class Tensor:
 
     name: str  # empty if the file has none
     shape: tuple[int, ...] | None  # as the file was written for; None if the rank is not known
+    type_name: str  # in the schema
     data_type: DataType
     quantization: Quantization | None
     is_variable: bool
     table: TableReader  # for messages and later reads
-    packed_bits: int  # of an element, where several share a byte; else 0
-    is_complex: bool  # whether `data_type` stands for complex numbers by their bits
     block_scales: int | None  # index of the tensor with the scales of blocks, if there are blocks
+
+    @property
+    def packed_bits(self) -> int:
+        """Bits of an element, where several share a byte; else 0."""
+        return PACKED_BITS.get(self.type_name, 0)
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether `data_type` stands for complex numbers by their bits."""
+        return self.type_name == "COMPLEX64"
 
     def input_info(self) -> TensorInfo:
         """Type, quantisation, and the shape with None for dimensions that callers may choose."""
@@ -94,6 +104,14 @@ class Tensors:
             tensor = self._read[index] = _read_tensor(self._tables[index], index)
             self.check_size(tensor.table, tensor.inferred_info.with_shape(tensor.shape))
         return tensor
+
+    def set_type(self, index: int, type_name: str) -> None:
+        """Give a tensor another type than the file does, with the scale that the file has."""
+        tensor = self[index]
+        data_type, quantization = read_element_type(tensor.table, type_name, tensor.shape)
+        self._read[index] = replace(
+            tensor, type_name=type_name, data_type=data_type, quantization=quantization
+        )
 
     def check_size(self, table: TableReader, info: TensorInfo) -> None:
         """Check a tensor's size, as far as it is known, against the memory limit.
@@ -178,12 +196,11 @@ def _read_tensor(table: TableReader, index: int) -> Tensor:
     return Tensor(
         name,
         shape,
+        type_name,
         data_type,
         quantization,
         table.flag("IsVariable"),
         table,
-        PACKED_BITS.get(type_name, 0),
-        type_name == "COMPLEX64",
         read_block_scales(table),
     )
 

@@ -344,6 +344,9 @@ def _binary(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
         fields["FusedActivationFunction"] = _ACTIVATIONS[attributes["activation"]]
     elif attributes["activation"] is not FusedActivation.NONE:
         raise layer_error(layer, "it clamps its output, which the operator of .tflite does not")
+    scales = {value.info.quantization for value in (*layer.inputs, *layer.outputs) if value}
+    if code in ("MAXIMUM", "MINIMUM") and len(scales) > 1:
+        raise layer_error(layer, "it has several scales, which the operator of .tflite ignores")
     if code in ("ADD", "SUB"):
         fields["PotScaleInt16"] = attributes["power_of_two_scales"]
     table = _BINARY_OPTIONS.get(code, "")

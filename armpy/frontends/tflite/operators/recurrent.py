@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from armpy.core.flatbuffers.reader import TableReader
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable
@@ -11,6 +12,7 @@ from armpy.ops.bidirectional import BidirectionalSequenceLstm, BidirectionalSequ
 from armpy.ops.lstm import Lstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Operation
 from armpy.ops.recurrent import RecurrentActivation, Rnn, Svdf, UnidirectionalSequenceRnn
+from armpy.ops.reshaping import ExpandDims, Squeeze
 
 _SVDF_STATE = _RNN_STATE = 4
 _LSTM_STATES = (18, 19)
@@ -79,6 +81,9 @@ def _bidirectional_lstm(node: BoundOperator) -> Sequence[Value]:
 def _lstm(node: BoundOperator) -> Sequence[Value]:
     options = node.options("LSTMOptions")
     options.choice("KernelType", {0: "FULL"}, "LSTMKernelType")
+    source = node.input(0)
+    if source is not None and source.info.data_type.is_quantized:
+        return _quantized_step(node, source, options)
     operation = Lstm(
         activation=_activation(options),
         cell_clip=options.real("CellClip"),
@@ -87,16 +92,33 @@ def _lstm(node: BoundOperator) -> Sequence[Value]:
     return _recurrent_layer(node, operation, _LSTM_STATES, unused=1)
 
 
+def _quantized_step(node: BoundOperator, source: Value, options: TableReader) -> Sequence[Value]:
+    """Compute a quantised LSTM as a sequence of one step."""
+    step = node.network.add_layer(
+        ExpandDims(0),
+        [source],
+        name=f"{node.name}:step",
+        outputs=[source.info.with_shape(None)],
+    )
+    names = [f"{name}:sequence" for name in node.output_names]
+    inner = replace(node, inputs=[step.outputs[0], *node.inputs[1:]], output_names=names)
+    return node.layer(Squeeze((0,)), *_steps(inner, options, time_major=True))
+
+
 def _sequence_lstm(node: BoundOperator) -> Sequence[Value]:
     options = node.options("UnidirectionalSequenceLSTMOptions")
     if options.flag("DiagonalRecurrentTensors"):
         raise node.error("diagonal recurrent weights are not supported")
+    return _steps(node, options, time_major=options.flag("TimeMajor"))
+
+
+def _steps(node: BoundOperator, options: TableReader, *, time_major: bool) -> Sequence[Value]:
     hidden_scale, hidden_zero_point = _intermediate(node, _LSTM_HIDDEN)
     operation = UnidirectionalSequenceLstm(
         activation=_activation(options),
         cell_clip=options.real("CellClip"),
         projection_clip=options.real("ProjClip"),
-        time_major=options.flag("TimeMajor"),
+        time_major=time_major,
         input_intermediate_scale=_intermediate(node, 0)[0],
         forget_intermediate_scale=_intermediate(node, 1)[0],
         cell_intermediate_scale=_intermediate(node, 2)[0],
