@@ -382,7 +382,7 @@ def of_two(operator: str, *, last: bool = False) -> TfliteModel:
     x = graph.tensor("x", (3, 3), "INT8", **COARSE)
     scales: dict[str, Any] = {"scale": 0.75, "zero_point": -2}
     shape = (3,) if last else (3, 3)
-    other = graph.tensor("o", shape, "INT8", data=bytes(range(9)[: 3 if last else 9]), **scales)
+    other = graph.tensor("o", shape, "INT8", data=bytes(range(1, 4 if last else 10)), **scales)
     y = graph.tensor("y", (3, 3), "INT8", **FINE)
     mask = graph.tensor("m", (3, 3), "BOOL", data=bytes([1, 0, 0] * 3))
     graph.operator(operator, [mask, x, other] if "SELECT" in operator else [x, other], [y], {})
@@ -402,6 +402,16 @@ def choice_between_scales() -> TfliteModel:
 
 
 @odd
+def whole_quotient_of_two_scales() -> TfliteModel:
+    return of_two("FLOOR_DIV")
+
+
+@odd
+def negated_to_another_scale() -> TfliteModel:
+    return between_scales("NEG", FINE, **COARSE)
+
+
+@odd
 def largest_of_two_scales() -> TfliteModel:
     return of_two("MAXIMUM")
 
@@ -417,6 +427,16 @@ def sum_of_bytes_that_is_declared_as_floats() -> TfliteModel:
     graph.operator("ADD", [total, x], [y], {})
     graph.inputs(x)
     graph.outputs(y)
+    return model
+
+
+@odd
+def parts_of_bytes_that_are_declared_as_floats() -> TfliteModel:
+    model, graph, x = model_with_input((2, 2), "INT8")
+    axis = graph.tensor("axis", (), "INT32", data=[0])
+    parts = [graph.tensor(name, (1, 2)) for name in "yz"]
+    graph.operator("SPLIT", [axis, x], parts, {"num_splits": 2})
+    graph.outputs(*parts)
     return model
 
 
@@ -541,6 +561,13 @@ def tensor_of_4_bits() -> TfliteModel:
     graph.operator("DEQUANTIZE", [quantized], [y], {})
     graph.outputs(y)
     return model
+
+
+@strict("this combination of data types is not allowed")
+def pooled_with_bounds_that_have_no_scale() -> TfliteModel:
+    return between_scales(
+        "MAX_POOL_2D", {}, options={**WINDOW, "fused_activation_function": "RELU"}
+    )
 
 
 @strict("another data type than the first input")

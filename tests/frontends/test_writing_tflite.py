@@ -25,6 +25,7 @@ from armpy.core.flatbuffers.writer import FlatTable, write_flatbuffer
 from armpy.frontends.tflite.reader import TFLITE_SCHEMA
 from armpy.frontends.tflite_writer.tflite import Extras, read_extras, tflite_bytes, write_tflite
 from armpy.ops.operation import Operation
+from armpy.tensor import Quantization
 
 FLOATS = DataType.FLOAT32
 CPU = ["CpuRef"]
@@ -67,6 +68,18 @@ def test_what_the_format_does_not_have_is_refused_by_the_layers_name(
     x = net.input("x", TensorInfo((4,), FLOATS))
     net.output("y", net.add(operation, x, name="bell"))
     with pytest.raises(UnimplementedError, match=f"'bell'.*{text}"):
+        tflite_bytes(net.build())
+
+
+def test_scales_that_the_formats_operator_ignores_are_refused() -> None:
+    net = Network()
+    fine, coarse = (
+        TensorInfo((4,), DataType.QASYMM_S8, Quantization.per_tensor(step)) for step in (0.25, 0.5)
+    )
+    operation = ops.ElementwiseBinary(ops.BinaryOperation.MAXIMUM)
+    x, y = net.input("x", fine), net.input("y", coarse)
+    net.output("z", net.add_layer(operation, [x, y], name="bell", outputs=[fine]).outputs[0])
+    with pytest.raises(UnimplementedError, match=r"'bell'.*MAXIMUM of \.tflite ignores"):
         tflite_bytes(net.build())
 
 

@@ -20,7 +20,6 @@ from armpy.frontends.tflite.signatures import (
     signature_edge,
     tensor_edge,
 )
-from armpy.frontends.tflite.stored_elements import on_stored_elements
 from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs, custom_name
 from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
@@ -32,38 +31,45 @@ from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
 
 _LEFT_OUT = -1
 
-_TYPED_AS_INPUT = frozenset(
-    (
-        "ADD",
-        "ADD_N",
-        "BITWISE_XOR",
-        "CEIL",
-        "DIV",
-        "DYNAMIC_UPDATE_SLICE",
-        "EXP",
-        "EXPAND_DIMS",
-        "FLOOR",
-        "FLOOR_DIV",
-        "FLOOR_MOD",
-        "GATHER",
-        "GATHER_ND",
-        "MATRIX_DIAG",
-        "MATRIX_SET_DIAG",
-        "MAXIMUM",
-        "MINIMUM",
-        "NEG",
-        "POW",
-        "RESIZE_BILINEAR",
-        "RESIZE_NEAREST_NEIGHBOR",
-        "RIGHT_SHIFT",
-        "ROUND",
-        "SQUARED_DIFFERENCE",
-        "SUB",
-        "TOPK_V2",
-        "ZEROS_LIKE",
-    )
-)
-"""Operators whose kernels give their output the type of the first input, whatever the file says."""
+_TYPED_AS_INPUT = {
+    **dict.fromkeys(
+        (
+            "ADD",
+            "ADD_N",
+            "BITWISE_XOR",
+            "CEIL",
+            "DIV",
+            "DYNAMIC_UPDATE_SLICE",
+            "EXP",
+            "EXPAND_DIMS",
+            "FAKE_QUANT",
+            "FLOOR",
+            "FLOOR_DIV",
+            "FLOOR_MOD",
+            "GATHER",
+            "GATHER_ND",
+            "LOGICAL_AND",
+            "LOGICAL_OR",
+            "MATRIX_DIAG",
+            "MATRIX_SET_DIAG",
+            "MAXIMUM",
+            "MINIMUM",
+            "NEG",
+            "POW",
+            "RESIZE_BILINEAR",
+            "RESIZE_NEAREST_NEIGHBOR",
+            "RIGHT_SHIFT",
+            "ROUND",
+            "SPLIT_V",
+            "SQUARED_DIFFERENCE",
+            "SUB",
+            "ZEROS_LIKE",
+        ),
+        0,
+    ),
+    **dict.fromkeys(("FILL", "SCATTER_ND", "SELECT", "SELECT_V2", "SPLIT"), 1),
+}
+"""Operators whose kernels give their outputs the type of an input, whatever the file says."""
 
 
 def parse_tflite(
@@ -334,8 +340,9 @@ class _SubgraphParser:
             self._use_hashtable(operator, inputs, outputs)
             return
         converter = self._converter(operator, inputs, outputs)
-        if operator.name in _TYPED_AS_INPUT:
-            self._follow_input_type(inputs, outputs)
+        place = _TYPED_AS_INPUT.get(operator.name)
+        if place is not None and place < len(inputs) and inputs[place] != _LEFT_OUT:
+            self._follow_type(inputs[place], outputs)
         tensors = [self._tensors[index] for index in outputs]
         name = tensors[0].name if tensors else ""
         if name:
@@ -379,13 +386,14 @@ class _SubgraphParser:
             return converter
         return CONVERTERS.get(operator.name)
 
-    def _follow_input_type(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Give the first output the type of the first input, as far as both are there."""
-        if not inputs or inputs[0] == _LEFT_OUT or not outputs:
+    def _follow_type(self, source: int, outputs: Sequence[int]) -> None:
+        """Give outputs the type of an input."""
+        type_name = self._tensors[source].type_name
+        if self._tensors[source].packed_bits:
             return
-        source = self._tensors[inputs[0]]
-        if source.type_name != self._tensors[outputs[0]].type_name and not source.packed_bits:
-            self._tensors.set_type(outputs[0], source.type_name)
+        for index in outputs:
+            if self._tensors[index].type_name != type_name:
+                self._tensors.set_type(index, type_name)
 
     def _output_info(self, operator: SubgraphOperator, tensor: Tensor) -> TensorInfo:
         """Return an output's declared info; its shape is inferred if armpy knows the operator."""
@@ -457,9 +465,7 @@ class _SubgraphParser:
                 options = node.table.vector("CustomOptions").tobytes()
                 outputs = composed(node, expansion, options=options)
             else:
-                outputs = (
-                    _stand_in(node) if converter is None else on_stored_elements(node, converter)
-                )
+                outputs = _stand_in(node) if converter is None else converter(node)
             for position, value in node.updates.items():
                 self._update_variable(node, inputs[position], value)
         for value in outputs:

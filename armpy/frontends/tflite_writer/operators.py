@@ -59,6 +59,15 @@ _VERSIONS = {
 _LOWEST_VERSIONS = {"BROADCAST_TO": 2}
 """Of operators whose first version LiteRT does not have."""
 
+_MOST_SCALES = {
+    "FLOOR_DIV": 0,
+    "FLOOR_MOD": 0,
+    "MAXIMUM": 1,
+    "MINIMUM": 1,
+    "NEG": 0,
+    "SELECT_V2": 1,
+}
+"""Different scales of operators that compute with stored integers, whatever these stand for."""
 
 _NO_OPTION = {
     "GatherNd": ("batch_dims",),
@@ -103,6 +112,9 @@ def _put(
     fields: Mapping[str, Field] | None = None,
 ) -> None:
     """Add an operator with the layer's outputs."""
+    scales = {value.info.quantization for value in (*layer.inputs, *layer.outputs) if value}
+    if len(scales - {None}) > _MOST_SCALES.get(code, len(scales)):
+        raise layer_error(layer, f"its scales matter, and {code} of .tflite ignores them")
     outputs = [writer.value(value) for value in layer.outputs]
     options = (table, fields or {}) if table else None
     writer.operator(code, inputs, outputs, options, _version(code, layer))
@@ -344,9 +356,6 @@ def _binary(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
         fields["FusedActivationFunction"] = _ACTIVATIONS[attributes["activation"]]
     elif attributes["activation"] is not FusedActivation.NONE:
         raise layer_error(layer, "it clamps its output, which the operator of .tflite does not")
-    scales = {value.info.quantization for value in (*layer.inputs, *layer.outputs) if value}
-    if code in ("MAXIMUM", "MINIMUM") and len(scales) > 1:
-        raise layer_error(layer, "it has several scales, which the operator of .tflite ignores")
     if code in ("ADD", "SUB"):
         fields["PotScaleInt16"] = attributes["power_of_two_scales"]
     table = _BINARY_OPTIONS.get(code, "")

@@ -24,17 +24,13 @@ _MEMORY = "LiteRT fills with bytes of its own memory instead of the string"
 
 _REASONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "AVERAGE_POOL_2D": (("INT16", "INT8"), _SCALE),
-    "MAX_POOL_2D": (("INT16", "INT8", "UINT8"), _PLAIN),
+    "MAX_POOL_2D": (("INT16", "INT8", "UINT8"), _SCALE),
     "MEAN SUM": (("INT16", "INT8", "UINT8"), _SCALE),
     "CONV_2D": (("FLOAT32 of UINT8",), _OLD),
     " CONV_2D": (("FLOAT32 of FLOAT16",), _HALVES),
     "FULLY_CONNECTED ": (("FLOAT32 of UINT8",), _OLD),
     " FULLY_CONNECTED": (("INT8 to INT16", "INT16 to INT8"), _WIDTHS),
-    "RESIZE_BILINEAR": (("INT16", "INT8", "UINT8"), _PLAIN),
-    "RESIZE_NEAREST_NEIGHBOR": (
-        ("BOOL", "INT16", "INT32", "INT8", "UINT16", "UINT32", "UINT8"),
-        _PLAIN,
-    ),
+    "RESIZE_NEAREST_NEIGHBOR": (("BOOL", "INT32", "UINT16", "UINT32"), _PLAIN),
     "UNIQUE": (("INT16 quantised", "INT8 quantised", "UINT8 quantised"), _RAW),
     "WHERE": (("INT8 quantised", "UINT8 quantised"), _RAW),
     "STABLEHLO_ADD STABLEHLO_MAXIMUM STABLEHLO_MINIMUM STABLEHLO_MULTIPLY": (("BOOL",), _TRUTH),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.composed import ComposedOperator, composed, moving
 from armpy.frontends.tflite.node import (
     BoundOperator,
     Converter,
@@ -207,7 +207,6 @@ CONVERTERS: ConverterTable = {
             "FLOOR",
             "LOG",
             "LOGICAL_NOT",
-            "NEG",
             "ROUND",
             "RSQRT",
             "SIGN",
@@ -217,8 +216,12 @@ CONVERTERS: ConverterTable = {
         )
     },
     **{
-        name: direct(ElementwiseBinary(BinaryOperation[name]))
-        for name in ("BITWISE_XOR", "FLOOR_DIV", "FLOOR_MOD", "MAXIMUM", "MINIMUM")
+        name: moving(direct(ElementwiseBinary(BinaryOperation[name])), 0, 1, has_scale=False)
+        for name in ("BITWISE_XOR", "FLOOR_DIV", "FLOOR_MOD")
+    },
+    **{
+        name: moving(direct(ElementwiseBinary(BinaryOperation[name])), 0, 1)
+        for name in ("MAXIMUM", "MINIMUM")
     },
     **{
         name: direct(Comparison(ComparisonOperation[name]))
@@ -236,11 +239,12 @@ CONVERTERS: ConverterTable = {
     "GREATER_EQUAL": direct(Comparison(ComparisonOperation.GREATER_OR_EQUAL)),
     "LESS_EQUAL": direct(Comparison(ComparisonOperation.LESS_OR_EQUAL)),
     "MUL": _fused(BinaryOperation.MUL, "MulOptions"),
+    "NEG": moving(direct(ElementwiseUnary(UnaryOperation.NEG)), has_scale=False),
     "POW": direct(ElementwiseBinary(BinaryOperation.POWER)),
     "PRELU": direct(Prelu()),
-    "RIGHT_SHIFT": _right_shift,
-    "SELECT": _select,
-    "SELECT_V2": direct(Select()),
+    "RIGHT_SHIFT": moving(_right_shift, 0, 1, has_scale=False),
+    "SELECT": moving(_select, 1, 2),
+    "SELECT_V2": moving(direct(Select()), 1, 2),
     "SQUARED_DIFFERENCE": direct(_squared_difference),
     "STABLEHLO_ADD": direct(ElementwiseBinary(BinaryOperation.ADD)),
     "STABLEHLO_MAXIMUM": direct(ElementwiseBinary(BinaryOperation.MAXIMUM)),

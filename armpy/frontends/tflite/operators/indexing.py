@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.composed import ComposedOperator, composed, moving
 from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.cumulation import ReverseSequence
@@ -278,10 +278,10 @@ CONVERTERS: ConverterTable = {
     "BROADCAST_ARGS": _broadcast_args,
     "BUCKETIZE": _bucketize,
     "DENSIFY": _densify,
-    "DYNAMIC_UPDATE_SLICE": _update_slice,
+    "DYNAMIC_UPDATE_SLICE": moving(_update_slice, 0, 1),
     "EMBEDDING_LOOKUP": _embedding_lookup,
     "EMBEDDING_LOOKUP_SPARSE": _embedding_sparse,
-    "REVERSE_SEQUENCE": direct(_reverse_sequence),
+    "REVERSE_SEQUENCE": moving(direct(_reverse_sequence)),
     "SCATTER_ND": _scatter_nd,
     "SEGMENT_SUM": _segment_sum,
     "SPARSE_TO_DENSE": _sparse_to_dense,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.composed import ComposedOperator, composed, moving
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct
 from armpy.frontends.tflite.operators.movement import positions
 from armpy.graph import Value
@@ -48,5 +48,5 @@ CONVERTERS: ConverterTable = {
     "HASHTABLE_LOOKUP": direct(HashtableLookup()),
     "LOCAL_RESPONSE_NORMALIZATION": direct(_local_response),
     "LSH_PROJECTION": direct(_projection),
-    "TOPK_V2": _topk,
+    "TOPK_V2": moving(_topk),
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.composed import ComposedOperator, composed, moving
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.frontends.tflite.operators.indexing import zeros
 from armpy.graph import Value
@@ -106,6 +106,6 @@ def _dilate(node: BoundOperator) -> Sequence[Value]:
 CONVERTERS: ConverterTable = {
     "CUMSUM": _cumsum,
     "DILATE": _dilate,
-    "MATRIX_DIAG": _diagonal,
-    "MATRIX_SET_DIAG": _set_diagonal,
+    "MATRIX_DIAG": moving(_diagonal),
+    "MATRIX_SET_DIAG": moving(_set_diagonal, 0, 1),
 }

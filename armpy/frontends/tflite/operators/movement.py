@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.frontends.tflite.composed import moving
 from armpy.frontends.tflite.node import (
     BoundOperator,
     Converter,
@@ -79,14 +80,14 @@ def _resize(method: ResizeMethod, options_name: str) -> Converter:
             half_pixel_centers=options.flag("HalfPixelCenters"),
         )
 
-    return direct(make)
+    return moving(direct(make), has_scale=True)
 
 
 CONVERTERS: ConverterTable = {
     "BATCH_TO_SPACE_ND": direct(BatchToSpaceNd()),
     "BROADCAST_TO": direct(BroadcastTo()),
     "CONCATENATION": direct(_concatenation),
-    "DEPTH_TO_SPACE": _blocks(DepthToSpace),
+    "DEPTH_TO_SPACE": moving(_blocks(DepthToSpace)),
     "MIRROR_PAD": _mirror_pad,
     "PACK": direct(_pack),
     "PAD": _pad,
@@ -95,9 +96,9 @@ CONVERTERS: ConverterTable = {
     "RESIZE_NEAREST_NEIGHBOR": _resize(
         ResizeMethod.NEAREST_NEIGHBOR, "ResizeNearestNeighborOptions"
     ),
-    "REVERSE_V2": direct(ReverseV2()),
+    "REVERSE_V2": moving(direct(ReverseV2())),
     "SPACE_TO_BATCH_ND": direct(SpaceToBatchNd()),
-    "SPACE_TO_DEPTH": _blocks(SpaceToDepth),
-    "TILE": direct(Tile()),
-    "TRANSPOSE": direct(Transpose()),
+    "SPACE_TO_DEPTH": moving(_blocks(SpaceToDepth)),
+    "TILE": moving(direct(Tile())),
+    "TRANSPOSE": moving(direct(Transpose())),
 }

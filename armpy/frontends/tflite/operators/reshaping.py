@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.composed import ComposedOperator, composed
+from armpy.frontends.tflite.composed import ComposedOperator, composed, moving
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
@@ -40,8 +40,8 @@ def _of_no_elements(node: BoundOperator, sizes: Sequence[int]) -> Sequence[Value
 
 CONVERTERS: ConverterTable = {
     "EXPAND_DIMS": direct(ExpandDims()),
-    "RESHAPE": _reshape,
-    "SQUEEZE": direct(
-        lambda node: Squeeze(tuple(node.options("SqueezeOptions").numbers("SqueezeDims")))
+    "RESHAPE": moving(_reshape),
+    "SQUEEZE": moving(
+        direct(lambda node: Squeeze(tuple(node.options("SqueezeOptions").numbers("SqueezeDims"))))
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.frontends.tflite.composed import moving
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct
 from armpy.graph import Value
 from armpy.ops.slicing import Gather, GatherNd, Slice, Splitter, Unstack
@@ -46,11 +47,11 @@ def _unpack(node: BoundOperator) -> Unstack:
 
 
 CONVERTERS: ConverterTable = {
-    "GATHER": direct(_gather),
-    "GATHER_ND": direct(GatherNd()),
-    "SLICE": direct(Slice()),
-    "SPLIT": _split,
-    "SPLIT_V": _split_v,
-    "STRIDED_SLICE": direct(_strided_slice),
+    "GATHER": moving(direct(_gather)),
+    "GATHER_ND": moving(direct(GatherNd())),
+    "SLICE": moving(direct(Slice())),
+    "SPLIT": moving(_split, 1),
+    "SPLIT_V": moving(_split_v),
+    "STRIDED_SLICE": moving(direct(_strided_slice)),
     "UNPACK": direct(_unpack),
 }

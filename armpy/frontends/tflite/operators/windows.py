@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.core.flatbuffers.reader import TableReader
+from armpy.frontends.tflite.composed import moving
 from armpy.frontends.tflite.node import (
     BoundOperator,
     Converter,
@@ -14,6 +15,7 @@ from armpy.frontends.tflite.node import (
     fused_activation,
 )
 from armpy.graph import Value
+from armpy.ops.activations import FusedActivation
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.shapes import Padding
@@ -77,11 +79,21 @@ def _pooling(algorithm: PoolingAlgorithm) -> Converter:
     return direct(make)
 
 
+def _max_pooling(node: BoundOperator) -> Sequence[Value]:
+    """Pool integers as they are stored, unless an activation has bounds that need a scale."""
+    pooling = _pooling(PoolingAlgorithm.MAX)
+    activation = fused_activation(node.options("Pool2DOptions"))
+    is_scaled = bool(node.outputs) and node.outputs[0].quantization is not None
+    if activation is not FusedActivation.NONE and not is_scaled:
+        return pooling(node)
+    return moving(pooling, has_scale=True)(node)
+
+
 CONVERTERS: ConverterTable = {
     "AVERAGE_POOL_2D": _pooling(PoolingAlgorithm.AVERAGE),
     "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": _depthwise_convolution,
     "L2_POOL_2D": _pooling(PoolingAlgorithm.L2),
-    "MAX_POOL_2D": _pooling(PoolingAlgorithm.MAX),
+    "MAX_POOL_2D": _max_pooling,
     "TRANSPOSE_CONV": _transpose_convolution,
 }
